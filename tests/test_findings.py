@@ -79,12 +79,23 @@ def set_up(finding: RootCause, folder: Path) -> list[str]:
             shutil.copytree(
                 HELPERS / "go", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*_test.go")
             )
+            require(finding.client, folder)
             return [needed("go"), "test", "-count", "1", "-v", "."]
     shutil.copy(HELPERS / "java" / "FakeBroker.java", folder)
     path = ["-cp", f"{JARS}{os.pathsep}."]
     sources = [path.name for path in folder.glob("*.java")]
     subprocess.run([needed("javac"), *path, *sources], cwd=folder, check=True, timeout=PATIENCE_S)
     return [needed("java"), *path, Path(finding.program).stem]
+
+
+def require(client: str, folder: Path) -> None:
+    """Have a Go module need what the adapter of a client does, in the same versions."""
+    adapter = Path(find(client).folder)
+    needs = (adapter / "go.mod").read_text("utf-8").splitlines()
+    (folder / "go.mod").write_text(
+        "\n".join(line for line in needs if "fakebrokers/kit" not in line), "utf-8"
+    )
+    shutil.copy(adapter / "go.sum", folder)
 
 
 def javascript(finding: RootCause, folder: Path) -> list[str]:
@@ -148,7 +159,7 @@ def installed(name: str, wanted: str) -> Path | None:
             found = npm_packages(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
             versions = [json.loads((each / "package.json").read_text("utf-8"))["version"] for each in found]
             return found[versions.index(wanted)] if wanted in versions else None
-        case "github.com/rabbitmq/rabbitmq-stream-go-client":
+        case "github.com/rabbitmq/rabbitmq-stream-go-client" | "github.com/redis/go-redis/v9":
             modules = subprocess.check_output([needed("go"), "env", "GOMODCACHE"], text=True).strip()
             return Path(modules) / f"{name}@v{wanted}"
         case "rabbitmq-stream-client" | "rabbitmq-stream-protocol" | "moleculer (Rust)":

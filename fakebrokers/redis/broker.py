@@ -77,6 +77,7 @@ class RedisBroker(Broker):
         sessions: The clients, by their numbers.
         connected: Clients so far.
         waiting: Clients that wait for something to be stored, the longest first.
+        loading: Whether what is stored is still read, as after a start.
         now: Of the step at hand.
         host, port: Where it listens.
         published, delivered, published_bytes, delivered_bytes: Messages and their payloads so far.
@@ -95,6 +96,7 @@ class RedisBroker(Broker):
         self.connected = 0
         self.sessions: dict[int, RedisClient] = {}
         self.waiting: dict[RedisClient, None] = {}
+        self.loading = False
         self.now = 0.0
         self.published = self.delivered = 0
         self.published_bytes = self.delivered_bytes = 0
@@ -111,6 +113,7 @@ class RedisBroker(Broker):
         return self.subscriptions
 
     def reset(self) -> None:
+        self.loading = False
         if self.store is not None:
             self.store.clear()
 

@@ -12,7 +12,7 @@ from fakebrokers.redis import resp
 from fakebrokers.redis.broker import Channels, RedisBroker
 from fakebrokers.redis.client import RedisClient
 from fakebrokers.redis.codec import RedisCodec
-from fakebrokers.redis.words import STORED, Glob
+from fakebrokers.redis.words import STORED, TRANSACTIONS, Glob
 
 Words = Sequence[bytes]
 Act = Callable[["Caller", Words], None]
@@ -56,6 +56,7 @@ class Command(NamedTuple):
         least, most: How many arguments it has.
         act: Carries it out; None: says nothing.
         before_login, while_listening: When it may be said.
+        needs_data: It is refused while the server loads.
         subcommands: Of which the first argument is one; with their own numbers of arguments.
     """
 
@@ -64,6 +65,7 @@ class Command(NamedTuple):
     act: Act | None
     before_login: bool = False
     while_listening: bool = False
+    needs_data: bool = False
     subcommands: Mapping[str, Command] = {}
 
     def check(self, frame: f.Command) -> str:
@@ -150,7 +152,7 @@ def _info(session: Caller, words: Words) -> None:
             "uptime_in_seconds": int(broker.now - session.opened_at),
         },
         "clients": {"connected_clients": len(broker.sessions)},
-        "persistence": {"loading": 0},
+        "persistence": {"loading": int(broker.loading)},
         "stats": {
             "total_connections_received": broker.connected,
             "pubsub_channels": len(broker.channels.channels),
@@ -315,7 +317,7 @@ def _family(subcommands: Mapping[str, Command], alone: Act | None = None) -> Com
 COMMANDS: Mapping[str, Command] = {
     "POST": Command(0, _MANY, _refuse_browser, before_login=True, while_listening=True),
     "HOST:": Command(0, _MANY, _refuse_browser, before_login=True, while_listening=True),
-    "PING": Command(0, 1, _ping, while_listening=True),
+    "PING": Command(0, 1, _ping, while_listening=True, needs_data=True),
     "ECHO": Command(1, 1, _echo),
     "QUIT": Command(0, _MANY, _quit, before_login=True, while_listening=True),
     "RESET": Command(0, 0, _reset, before_login=True, while_listening=True),
@@ -325,10 +327,10 @@ COMMANDS: Mapping[str, Command] = {
     "PUBSUB": _family(_PUBSUB),
     "COMMAND": _family(_COMMAND, _say(())),
     "CONFIG": Command(1, _MANY, _say(())),
-    "FLUSHDB": Command(0, 1, _say("OK")),
-    "FLUSHALL": Command(0, 1, _say("OK")),
-    "DBSIZE": Command(0, 0, _say(0)),
-    "GET": Command(1, 1, _say(None)),  # nothing is ever stored, unless there is a store
+    "FLUSHDB": Command(0, 1, _say("OK"), needs_data=True),
+    "FLUSHALL": Command(0, 1, _say("OK"), needs_data=True),
+    "DBSIZE": Command(0, 0, _say(0), needs_data=True),
+    "GET": Command(1, 1, _say(None), needs_data=True),  # nothing is ever stored, unless there is a store
     # these three have frames of their own; here are commands with a wrong number of arguments
     "PUBLISH": Command(2, 2, None),
     "SUBSCRIBE": Command(1, _MANY, None),
@@ -381,12 +383,15 @@ def _refuse(session: Caller, words: Words) -> None:
 
 
 def _stored(verb: str) -> Command:
-    return Command(0, _MANY, lambda session, words: _carry_out(session, verb, words))
+    def act(session: Caller, words: Words) -> None:
+        _carry_out(session, verb, words)
+
+    return Command(0, _MANY, act, needs_data=verb not in TRANSACTIONS)
 
 
 _STORED: Mapping[str, Command] = {
     **{verb: _stored(verb) for verb in STORED},
-    "SCAN": Command(1, _MANY, _scan),
+    "SCAN": Command(1, _MANY, _scan, needs_data=True),
 }
 
 

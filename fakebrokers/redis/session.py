@@ -36,6 +36,7 @@ _ONLY = (
     " are allowed in this context"
 )
 _ABORT = "EXECABORT Transaction discarded because of: "
+_LOADING = "LOADING Redis is loading the dataset in memory"
 _NOAUTH = "NOAUTH Authentication required."
 _NOAUTH_HELLO = (
     "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user>"
@@ -184,6 +185,8 @@ class RedisSession(Caller):
         if self.listening and not self.codec.resp3 and not command.while_listening:
             problem = _ONLY.format(name)
             raise Complaint(problem if name != "exec" else f"{_ABORT}{problem.removeprefix('ERR ')}")
+        if self.broker.loading and command.needs_data:
+            raise Complaint(_LOADING)
 
     def _command(self, frame: f.Command) -> None:
         command = find_command(self, frame.verb)

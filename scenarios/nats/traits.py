@@ -26,9 +26,8 @@ from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import Codec
 from fakebrokers.nats import frames as f
 from fakebrokers.nats.codec import NatsCodec
-from scenarios.nats.sweep.tracking import Tracking, status
+from scenarios.nats.sweep.tracking import NO_RESPONDERS, Tracking, status
 
-NO_RESPONDERS = 503
 INFO = {"server_id": "N", "version": "2.9.10", "proto": 1, "headers": True, "max_payload": 1 << 20}
 
 #: Of `OPS` only a request has an answer of its own: that of a publish is the PONG to a PING.
@@ -107,7 +106,7 @@ class NatsQuestions(Questions):
     questions = {f.Ping: f.Pong}  # noqa: RUF012
     ops = OPS
     ok, refusal = 0, NO_RESPONDERS
-    refusals = (NO_RESPONDERS, 408)
+    refusals = (NO_RESPONDERS,)
     subscribe_asks = False
 
     def is_code(self, reported: Any, said: Any) -> bool:
@@ -119,7 +118,7 @@ class NatsQuestions(Questions):
         return self.is_code(code, said) or str(said).casefold() in text.casefold()
 
     def accepts(self, frame: Any) -> bool:
-        return not isinstance(frame, f.Hmsg) or status(frame) < 400
+        return not isinstance(frame, f.Hmsg) or status(frame) != NO_RESPONDERS
 
     def opposite(self, frame: Any, code: Any) -> Frame | None:
         if not isinstance(frame, f.Msg | f.Hmsg) or not frame.subject.startswith("_INBOX."):

@@ -53,6 +53,30 @@ def test_info_is_what_clients_look_at_first() -> None:
     assert "# Server" not in answer(command("INFO", "clients"))
 
 
+def test_a_server_that_loads_refuses_what_needs_its_data() -> None:
+    bench = Bench(Redis())
+    client = bench.connect()
+    bench.fake.broker.loading = True
+    for refused in ("PING", "GET a", "SET a b", "DBSIZE", "FLUSHALL", "SCAN 0"):
+        heard = client.say(command(*refused.split()))
+        assert heard == b"-LOADING Redis is loading the dataset in memory\r\n", refused
+    for done in (
+        "HELLO 3",
+        "CLIENT SETNAME a",
+        "ECHO a",
+        "SELECT 0",
+        "PUBLISH a b",
+        "MULTI",
+        "DISCARD",
+        "WATCH a",
+    ):
+        assert not client.say(command(*done.split())).startswith(b"-"), done
+    assert b"loading:1" in client.say(command("INFO", "persistence"))
+    assert b"subscribe" in client.say(command("SUBSCRIBE", "a"))
+    bench.fake.broker.loading = False
+    assert b"PONG" in client.say(command("PING"))
+
+
 def test_messages_go_to_channels_first_and_then_to_patterns() -> None:
     bench = Bench(Redis())
     ears, mouth = bench.connect(), bench.connect()

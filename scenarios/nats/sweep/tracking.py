@@ -24,6 +24,7 @@ from conformance.run.view import Agreed, Conn
 from fakebrokers.core.frames import Malformed
 from fakebrokers.nats import frames as f
 
+NO_RESPONDERS = 503  #: the one status by which nats-server refuses a request
 INBOX = "_INBOX."  #: what the subjects begin with at which clients listen to answers
 
 
@@ -117,12 +118,19 @@ class Tracking:
         if frame.subject.startswith(INBOX):
             self._inboxes.add(frame.sid)
             return
+        if self._is_repeat(frame):
+            return
         self._ids[frame.sid] = IdUse(self.conn, "subscription", frame.sid, at, frame.subject)
         self.facts.ids.append(self._ids[frame.sid])
         self._windows[frame.sid] = Window(
             self.conn, frame.subject, frame.sid, None, at, {"queue": frame.queue}, opened=at
         )
         self.facts.windows.append(self._windows[frame.sid])
+
+    def _is_repeat(self, frame: f.Sub) -> bool:
+        """Whether a subscription of that number and subject is there: nats-server then does nothing."""
+        there = self._ids.get(frame.sid)
+        return there is not None and there.freed is None and there.what == frame.subject
 
     def _unsubscribe(self, frame: f.Unsub, at: Position) -> None:
         window = self._windows.get(frame.sid)
@@ -147,7 +155,7 @@ class Tracking:
         if question is not None and question.answer is None and frame.sid in self._inboxes:
             question.answer, question.answered = frame, at
             question.code = status(frame) if isinstance(frame, f.Hmsg) else 0
-            question.accepted = question.code < 400
+            question.accepted = question.code != NO_RESPONDERS
         elif window is not None:
             window.arrivals.append(ArrivedFrame(at, (Record(None, frame.payload),)))
             if frame.sid in self._limits:

@@ -62,6 +62,7 @@ class Tracking:
         self._windows: dict[tuple[type[Frame], str], Window] = {}
         self._resp3 = False
         self._count = 0
+        self._is_in = False  #: whether the server has carried anything out
 
     def run(self) -> None:
         """Note all frames of the connection."""
@@ -187,8 +188,11 @@ class Tracking:
     def _answered(self, question: Question, frame: Frame, at: Position) -> None:
         question.answer, question.answered = frame, at
         question.accepted = not isinstance(frame, f.RedisError)
+        self._is_in = self._is_in or question.accepted
         if isinstance(frame, f.RedisError):
             question.code = code_of(frame.text)
+            if question.code == "NOAUTH" and not self._is_in:
+                self.conn.ready = None  # who has not said AUTH has to
             if question.code == "ERR" and is_set_up(question.frame):
                 self.facts.questions.remove(question)  # older servers do not know all of it
 

@@ -45,6 +45,7 @@ class Session:
         self.filters: dict[str, int] = {}
         self.answers: dict[int, queue.Queue[Any]] = {}
         self.watched: dict[int, int] = {}  #: requests whose outcome is an event, by packet id
+        self.early: set[int] = set()  #: acknowledged before it was known what they are for
         self.lock = threading.Lock()
         self.is_closed = self.was_open = False
         self.client.on_connect = self.on_connect
@@ -76,9 +77,28 @@ class Session:
     def on_publish(self, client: Any, data: Any, mid: int, reason: Any, properties: Any) -> None:
         with self.lock:
             request = self.watched.pop(mid, None)
-        if request is not None:
-            self.adapter.trip("confirm")
-            self.adapter.emit("outcome", id=request, outcome="acked", key=mid, code=None)
+            if request is None:
+                self.early.add(mid)
+                return
+        self.adapter.trip("confirm")
+        self.acked(request, mid)
+
+    def acked(self, request: int, mid: int) -> None:
+        self.adapter.emit("outcome", id=request, outcome="acked", key=mid, code=None)
+
+    def watch(self, mid: int, request: int | None) -> None:
+        """Say which request a message is of; None: one that has an outcome otherwise.
+
+        The library calls `on_publish` with a lock held that its `publish` takes, so `publish` is called
+        without ours.
+        """
+        with self.lock:
+            is_done = mid in self.early
+            self.early.discard(mid)
+            if request is not None and not is_done:
+                self.watched[mid] = request
+        if request is not None and is_done:
+            self.acked(request, mid)
 
     def on_subscribe(self, client: Any, data: Any, mid: int, reasons: Any, properties: Any) -> None:
         self.answer(mid, [reason.value for reason in reasons])
@@ -174,13 +194,12 @@ class Adapter(kit.AdapterBase):
         qos = args.get("qos", 1)
         if wait and not qos:
             raise kit.Failure("unsupported", "nothing acknowledges a message with QoS 0")
-        with found.lock:
-            info = found.client.publish(target, kit.body_bytes(body), qos, args.get("retain", False))
-            if not wait and qos and info.rc in (paho.MQTT_ERR_SUCCESS, paho.MQTT_ERR_NO_CONN):
-                found.watched[info.mid] = request_id
+        info = found.client.publish(target, kit.body_bytes(body), qos, args.get("retain", False))
         if info.rc == paho.MQTT_ERR_QUEUE_SIZE:
             raise failure(info.rc)
         if not wait:
+            is_kept = qos and info.rc in (paho.MQTT_ERR_SUCCESS, paho.MQTT_ERR_NO_CONN)
+            found.watch(info.mid, request_id if is_kept else None)
             return {"outcome": "sent", "key": None, "meta": {}}
         try:
             await self.loop.run_in_executor(self.waiting, info.wait_for_publish, timeout_ms / 1000)
@@ -188,6 +207,7 @@ class Adapter(kit.AdapterBase):
             raise kit.Failure("connection", str(error), definite=False) from None
         if not info.is_published():
             raise kit.Failure("timeout", f"not acknowledged after {timeout_ms} ms")
+        found.watch(info.mid, None)
         return {"outcome": "acked", "key": info.mid, "meta": {}}
 
     @kit.op("set_counter")

@@ -149,7 +149,12 @@ class Adapter(kit.AdapterBase):
         subscription.handle = made
         if "max" in options:
             await made.unsubscribe(limit=options["max"])
-        await client.flush(_seconds(timeout_ms))
+        try:
+            await client.flush(_seconds(timeout_ms))
+        except BaseException:  # who is told that it failed wants no messages
+            if not client.is_closed:
+                await made.unsubscribe()
+            raise
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str, drain: bool = False, timeout_ms: float | None = None) -> None:

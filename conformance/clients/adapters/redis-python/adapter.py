@@ -31,10 +31,10 @@ class Session:
         self.client = client
         self.pubsub = client.pubsub()
         self.running: asyncio.Task[None] | None = None
-        self.closed = False
+        self.is_there = False
 
     async def close(self) -> None:
-        self.closed = True
+        self.is_there = False
         if self.running is not None:
             self.running.cancel()
         await self.pubsub.aclose()
@@ -93,15 +93,18 @@ class Adapter(kit.AdapterBase):
             host = tls.get("server_name", host)
         client = Redis(host=host, port=port, **settings)
         client.response_callbacks.clear()  # replies as they are
-        self.sessions[session] = Session(client)
-        await client.ping()
+        made = self.sessions[session] = Session(client)
+        try:
+            await client.ping()  # the library connects for a command alone
+        except (exceptions.ResponseError, exceptions.BusyLoadingError) as error:
+            if self.classify(error).kind == "auth":
+                raise  # else the server is there, whatever it refuses
+        made.is_there = True
 
     @kit.op("state")
     async def state(self, session: str) -> Json:
         found = self.sessions.get(session)
-        if found is None or found.closed:
-            return {"open": False, "pending": None}
-        return {"open": True, "pending": None}
+        return {"open": found is not None and found.is_there, "pending": None}
 
     @kit.op("close")
     async def close(self, session: str) -> None:

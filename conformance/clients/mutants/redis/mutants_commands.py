@@ -161,7 +161,16 @@ class KnocksOn(Line):
 
 @mutant("loading-is-final", tag="life-cycle", breaks=["D12"])
 class LoadingIsFinal(Line):
-    """Is over when a server refuses its greeting with whatever word."""
+    """Asks PING on each new connection, and is over when that is refused with whatever word."""
+
+    async def open(self) -> Link:
+        link = await super().open()
+        try:
+            await link.ask([b"PING"])
+        except ClientError as error:
+            link.abort(error)
+            raise
+        return link
 
     async def again(self) -> Link:
         return await self.backoff.retry(self.open, lambda error: error.kind in ("auth", "refused"))

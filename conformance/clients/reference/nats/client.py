@@ -17,6 +17,7 @@ T = TypeVar("T")
 ATTEMPT_S = 5.0  #: for one server, where nobody waits for it
 FIRST_S, LONGEST_S = 0.2, 4.0  #: pauses before the attempts to come back
 WORKED_S = 10.0  #: a connection that was there so long was a good one
+NO_RESPONDERS = 503  #: the one status by which a server refuses a request
 REFUSALS = 2  #: of a login, after which nobody tries again
 WAITING_MAX = 8 << 20  #: bytes of messages that wait for a connection
 
@@ -206,7 +207,7 @@ class NatsClient:
             answer = await self.in_time(waiting, deadline)
         finally:
             self.forget(token)
-        if answer.status >= 400 and not answer.payload:
+        if answer.status == NO_RESPONDERS and not answer.payload:
             raise ClientError("refused", f"status {answer.status}", code=answer.status)
         return answer
 

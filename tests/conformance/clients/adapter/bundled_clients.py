@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any
 
 import pytest
 
 from conformance.clients.adapter.check import check
-from conformance.clients.adapter.messages import Hello
+from conformance.clients.adapter.messages import Hello, body_bytes
+from conformance.clients.adapter.process import ProcessAdapter
 from conformance.clients.adapters.registry import Client, bundled, find
+from tests.eventually import PATIENCE_S
 
 #: It is in Python and has no wheel: a compiler is needed (the extra ``compiled``).
 COMPILED = "rbfly"
@@ -51,3 +53,49 @@ def passes_the_self_test(client: Client, protocol: str) -> Hello:
     assert report.hello.library == client.library
     assert report.hello.library_version
     return report.hello
+
+
+class Driven:
+    """An adapter with the session ``s`` at a fake."""
+
+    def __init__(self, broker: Any, adapter: ProcessAdapter) -> None:
+        self.broker = broker
+        self.adapter = adapter
+
+    async def go(self, op: str, **args: Any) -> dict[str, Any]:
+        """An op that succeeds, and its value."""
+        result = await self.adapter.call(op, {"session": "s", **args}, PATIENCE_S * 1000)
+        assert result.ok, f"{result}{self.adapter.stderr_tail()}"
+        return result.value or {}
+
+    async def listen(self, target: str, **options: Any) -> None:
+        """Subscribe as ``c``."""
+        events = {"mode": "event"}
+        await self.go("subscribe", sub="c", target=target, options=options, on_message=events)
+
+    async def heard(self, count: int) -> list[bytes]:
+        """The bodies of the first messages of ``c``."""
+        await self.adapter.wait_messages("c", count, PATIENCE_S)
+        return [body_bytes(message.body) for message in self.adapter.messages("c")]
+
+
+def drive(client: Client, broker: Any, script: Callable[[Driven], Awaitable[None]]) -> None:
+    """Run a script against a fake, and assert that nothing of the client is left."""
+
+    async def main() -> None:
+        async with broker:
+            adapter = ProcessAdapter(client.command, broker.protocol.name, env=client.env)
+            driven = Driven(broker, adapter)
+            await adapter.start()
+            try:
+                await driven.go("connect", endpoints=[f"{broker.host}:{broker.port}"])
+                await script(driven)
+                assert (await adapter.reset()).ok
+                accepted = len(broker.journal.select(kind="accepted"))
+                await broker.wait_for_async(kind="closed", count=accepted)
+                assert adapter.violations == []
+                assert await adapter.shutdown() == 0
+            finally:
+                await adapter.kill()
+
+    asyncio.run(main())
