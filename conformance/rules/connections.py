@@ -265,7 +265,7 @@ def _asked_for_life(conn: Conn, came: Sequence[float], wait_s: float) -> bool:
 def _waits_for_a_rest(conn: Conn, at: Position, quiet_s: float) -> bool:
     """Whether a frame has begun, and its rest does not come, or takes as long as silence may."""
     patience = conn.agreed.patience_s
-    is_long = patience is not None and at.t - conn.partial_since_s >= patience[1] - SLACK_S
+    is_long = patience is not None and at.t - conn.partial_since.t >= patience[1] - SLACK_S
     return bool(conn.partial) and (quiet_s > REST_S or is_long)
 
 

@@ -130,7 +130,7 @@ def _unheard(case: Case) -> set[tuple[Hashable, ...]]:
     for one in case.facts.written:
         conn = one.conn
         if (conn.garbage is not None and conn.garbage < one.at) or (
-            conn.partial and conn.partial_since_s < one.at.t
+            conn.partial and conn.partial_since.t < one.at.t
         ):
             found.add(one.place)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from conformance.decoders import Decoder
-from conformance.run.trace import Position, TraceRow
+from conformance.run.trace import START, Position, TraceRow
 from fakebrokers.core.frames import Frame, Malformed
 from fakebrokers.core.session import HangUp
 
@@ -58,8 +58,11 @@ class Conn:
         left_open: From when until when the server had ended its side, and the client not its own.
         garbage: From here on the client cannot tell where frames begin, and has to give the connection up.
         partial: Bytes of a frame that has begun and never got whole.
-        partial_since_s: When it began, seconds.
+        partial_since: When it began.
+        tail: These bytes, of a protocol whose units are bytes.
+        begun: When a frame began to come that came in several pieces, by when it was whole.
         slowest_s: How long a frame took at most from its beginning to its end.
+        owes: The server has left out an answer that is known by its place alone, so that none fits any more.
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
@@ -90,8 +93,11 @@ class Conn:
         self.left_open: tuple[Position, Position | None] | None = None
         self.garbage: Position | None = None
         self.partial = 0
-        self.partial_since_s = 0.0
+        self.partial_since = START
+        self.tail = b""
+        self.begun: dict[Position, Position] = {}
         self.slowest_s = 0.0
+        self.owes = False
         self.written: list[float] = []
         self.handed: list[float] = []
         self.signs: list[float] | None = None
@@ -177,8 +183,17 @@ def read_trace(rows: list[TraceRow], reading: Reads) -> dict[str, Conn]:
             if conn.garbage is None:
                 _take(conn, decoders[row.connection][0], row, number)
                 conn.garbage = _garbage(conn, number, reading)
-                _note_rest(conn, decoders[row.connection][0].partial, row.t, number)
+                _note_rest(conn, decoders[row.connection][0].partial, Position(number, 0, row.t))
+    for conn in conns.values():
+        conn.tail = _tail(conn, rows)
     return conns
+
+
+def _tail(conn: Conn, rows: list[TraceRow]) -> bytes:
+    if not conn.partial:
+        return b""
+    out = (row.data for row in rows if row.what == "out" and row.connection == conn.name)
+    return b"".join(data for data in out if isinstance(data, bytes))[-conn.partial :]
 
 
 def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
@@ -188,13 +203,14 @@ def _take(conn: Conn, decoder: Decoder, row: TraceRow, number: int) -> None:
         conn.frames.append(SeenFrame(at, row.what, frame, size))
 
 
-def _note_rest(conn: Conn, partial: int, now_s: float, number: int) -> None:
+def _note_rest(conn: Conn, partial: int, now: Position) -> None:
     """How much of a frame has come that is not whole, and since when."""
-    is_whole = bool(conn.frames) and conn.frames[-1].at.row == number
+    is_whole = bool(conn.frames) and conn.frames[-1].at.row == now.row
     if conn.partial and is_whole:
-        conn.slowest_s = max(conn.slowest_s, now_s - conn.partial_since_s)
+        conn.begun[now] = conn.partial_since
+        conn.slowest_s = max(conn.slowest_s, now.t - conn.partial_since.t)
     if not conn.partial or is_whole:
-        conn.partial_since_s = now_s
+        conn.partial_since = now
     conn.partial = partial
 
 

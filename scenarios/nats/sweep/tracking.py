@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from conformance.decoders.nats import NatsDecoder
 from conformance.run.facts import (
     ArrivedFrame,
     Complaint,
@@ -72,6 +73,8 @@ class Tracking:
                 self._pairing.see(seen)
             elif (step := self._steps.get((seen.direction, type(seen.frame)))) is not None:
                 step(seen.frame, seen.at)
+        self._deliver_unfinished()
+        self.conn.owes = bool(self._pings)
         for window in self._windows.values():
             window.closed = window.closed or self.conn.ended
         for one in self._ids.values():
@@ -117,6 +120,9 @@ class Tracking:
         if frame.subject.startswith(INBOX):
             self._inboxes.add(frame.sid)
             return
+        used = self._windows.get(frame.sid)
+        if used is not None and used.closed is None and used.target == frame.subject:
+            return  # to a server it is the subscription that it has
         self._ids[frame.sid] = IdUse(self.conn, "subscription", frame.sid, at, frame.subject)
         self.facts.ids.append(self._ids[frame.sid])
         self._windows[frame.sid] = Window(
@@ -152,6 +158,14 @@ class Tracking:
             window.arrivals.append(ArrivedFrame(at, (Record(None, frame.payload),)))
             if frame.sid in self._limits:
                 self._end(frame.sid, at)
+
+    def _deliver_unfinished(self) -> None:
+        """A client may deliver a message whose payload is there, whatever has become of the line's end."""
+        for end in (b"\n", b"\r\n"):
+            for frame, _ in NatsDecoder("client").feed(self.conn.tail + end) if self.conn.tail else ():
+                if isinstance(frame, f.Msg | f.Hmsg) and (window := self._windows.get(frame.sid)) is not None:
+                    record = Record(None, frame.payload)
+                    window.arrivals.append(ArrivedFrame(self.conn.partial_since, (), doubtful=(record,)))
 
     def _complain(self, frame: f.Err, at: Position) -> None:
         """The server mostly ends the connection after it, and a client may do so at once."""

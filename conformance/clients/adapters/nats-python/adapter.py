@@ -7,6 +7,7 @@ of its application: by itself the library tries a list of servers for two minute
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -148,7 +149,12 @@ class Adapter(kit.AdapterBase):
         subscription.handle = made
         if "max" in options:
             await made.unsubscribe(limit=options["max"])
-        await client.flush(_seconds(timeout_ms))
+        try:
+            await client.flush(_seconds(timeout_ms))
+        except Exception:  # the application has no subscription, so the library shall not keep it
+            with suppress(errors.Error):
+                await made.unsubscribe()
+            raise
 
     @kit.op("unsubscribe")
     async def unsubscribe(self, sub: str, drain: bool = False) -> None:

@@ -65,7 +65,7 @@ def test_what_each_client_depends_on() -> None:
             ["moleculer-0.14", "moleculer-0.15", "narconi-node", "pzq-node", "redis-node"], "npm"
         ),
         "rabbitmq-stream-js": "npm",
-        **dict.fromkeys(["pzq-go", "rabbitmq-stream-go", "redis-go"], "go"),
+        **dict.fromkeys(["nats-go", "pzq-go", "rabbitmq-stream-go", "redis-go"], "go"),
         **dict.fromkeys(["moleculer-java", "rabbitmq-stream-java"], "maven"),
         "rabbitmq-stream-rust": "cargo",
     }
