@@ -39,6 +39,7 @@ PACKAGES = {
     "moleculer-0.14": "moleculer-0.14",
     "moleculer-0.15": "moleculer-0.15",
     "redis-node": "ioredis",
+    "mqtt-node": "mqtt",
 }
 HELPERS = TOP / "conformance" / "helpers"
 #: Jars of the Java client.
@@ -144,7 +145,7 @@ def installed(name: str, wanted: str) -> Path | None:
         case "rstream" | "rbfly" | "aiohttp" | "redis" | "paho-mqtt" | "nats-py":
             there = version_of(name) == wanted
             return Path(str(distribution(name).locate_file(""))) if there else None
-        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis":
+        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis" | "mqtt":
             found = npm_packages(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
             versions = [json.loads((each / "package.json").read_text("utf-8"))["version"] for each in found]
             return found[versions.index(wanted)] if wanted in versions else None
@@ -185,8 +186,10 @@ def test_a_real_server_shows_the_same(
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/sbin")
     alone = msgspec.structs.replace(finding, program=finding.on_real_server)
     with ExitStack() as stack:
-        if "nats" in alone.program or "redis" in alone.program:
-            needed("nats-server" if "nats" in alone.program else "redis-server")
+        servers = {"nats": "nats-server", "redis": "redis-server", "mqtt": "mosquitto"}
+        own = [program for word, program in servers.items() if word in alone.program]
+        if own:
+            needed(own[0])
         else:
             monkeypatch.setenv("PORT", str(stack.enter_context(real_rabbitmq()).port))
         shows(alone, set_up(alone, tmp_path), tmp_path)
