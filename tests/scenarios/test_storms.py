@@ -11,7 +11,7 @@ from scenarios.net.reconnecting import _no_storm
 
 
 @pytest.mark.parametrize(("times", "holds"), [
-    ([1.0 * n for n in range(1, 15)], True),  # each second: four times in the first 5 s, five times in the last
+    ([1.0 * n for n in range(1, 15)], True),  # 4 in the first 5 s, 5 in the last
     ([5.0 * n for n in range(1, 3)], True),
     ([1.0, 3.0, 7.0], True),
     ([1.0, 2.0, 10.0, 10.5, 11.0, 12.0], False),
