@@ -40,6 +40,7 @@ PACKAGES = {
     "moleculer-0.15": "moleculer-0.15",
     "redis-node": "ioredis",
     "mqtt-node": "mqtt",
+    "nats-node": "@nats-io/transport-node",
 }
 HELPERS = TOP / "conformance" / "helpers"
 #: Jars of the Java client.
@@ -94,8 +95,9 @@ def javascript(finding: RootCause, folder: Path) -> list[str]:
     own = Path(find(finding.client).folder) / "node_modules" / name
     package = own if own.is_dir() else npm_package(name)
     assert package is not None
-    (folder / "node_modules").mkdir()
-    (folder / "node_modules" / name.partition("-0.")[0]).symlink_to(package.resolve())
+    link = folder / "node_modules" / name.partition("-0.")[0]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(package.resolve())
     shutil.copy(HELPERS / "node" / "fakebrokers.mjs", folder)
     return ["node", finding.program]
 
@@ -145,7 +147,7 @@ def installed(name: str, wanted: str) -> Path | None:
         case "rstream" | "rbfly" | "aiohttp" | "redis" | "paho-mqtt" | "nats-py":
             there = version_of(name) == wanted
             return Path(str(distribution(name).locate_file(""))) if there else None
-        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis" | "mqtt":
+        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis" | "mqtt" | "@nats-io/nats-core":
             found = npm_packages(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
             versions = [json.loads((each / "package.json").read_text("utf-8"))["version"] for each in found]
             return found[versions.index(wanted)] if wanted in versions else None

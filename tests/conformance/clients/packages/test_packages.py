@@ -62,7 +62,16 @@ def test_what_each_client_depends_on() -> None:
             ["mqtt-paho", "nats-python", "pzq-python", "rbfly", "redis-python", "rstream"], "pip"
         ),
         **dict.fromkeys(
-            ["moleculer-0.14", "moleculer-0.15", "mqtt-node", "narconi-node", "pzq-node", "redis-node"], "npm"
+            [
+                "moleculer-0.14",
+                "moleculer-0.15",
+                "mqtt-node",
+                "narconi-node",
+                "nats-node",
+                "pzq-node",
+                "redis-node",
+            ],
+            "npm",
         ),
         "rabbitmq-stream-js": "npm",
         **dict.fromkeys(["nats-go", "pzq-go", "rabbitmq-stream-go", "redis-go"], "go"),
