@@ -144,7 +144,7 @@ def source(package: str, file: str) -> list[str]:
 def installed(name: str, wanted: str) -> Path | None:
     """The folder of a package in a version; None if it is not there."""
     match name:
-        case "rstream" | "rbfly" | "aiohttp" | "redis" | "paho-mqtt" | "nats-py":
+        case "rstream" | "rbfly" | "aiohttp" | "redis" | "paho-mqtt" | "nats-py" | "aiomqtt":
             there = version_of(name) == wanted
             return Path(str(distribution(name).locate_file(""))) if there else None
         case "rabbitmq-stream-js-client" | "moleculer" | "ioredis" | "mqtt" | "@nats-io/nats-core":

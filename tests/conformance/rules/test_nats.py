@@ -23,11 +23,12 @@ ROWS = (
     TraceRow(1, "out", "c1", b"INFO {}\r\nPONG\r\n"),
     TraceRow(2, "in", "c1", b"CONNECT {}\r\nPING\r\nSUB orders 1\r\n"),
 )
+DEADLINE_S = 9.0
 EVENT = object()  #: in `came`: the application gets the message
 
 
 def done(id: int, name: str, result: Result, **args: Any) -> RunOp:
-    one = RunOp(id, name, args, given_ms=None, timeout_s=5, begun=Position(0, 0, 0), phase="")
+    one = RunOp(id, name, args, given_ms=None, timeout_s=DEADLINE_S, begun=Position(0, 0, 0), phase="")
     one.ended, one.result = Position(2, 0, 2), result
     return one
 

@@ -59,7 +59,8 @@ def test_what_each_client_depends_on() -> None:
     assert managers == {
         **dict.fromkeys(["blazingmq-cpp", "narconi-python", "narconi-websockets"], "pip"),
         **dict.fromkeys(
-            ["mqtt-paho", "nats-python", "pzq-python", "rbfly", "redis-python", "rstream"], "pip"
+            ["mqtt-aiomqtt", "mqtt-paho", "nats-python", "pzq-python", "rbfly", "redis-python", "rstream"],
+            "pip",
         ),
         **dict.fromkeys(
             [
