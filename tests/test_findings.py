@@ -39,6 +39,8 @@ PACKAGES = {
     "moleculer-0.14": "moleculer-0.14",
     "moleculer-0.15": "moleculer-0.15",
     "redis-node": "ioredis",
+    "mqtt-node": "mqtt",
+    "nats-node": "@nats-io/transport-node",
 }
 HELPERS = TOP / "conformance" / "helpers"
 #: Jars of the Java client.
@@ -104,8 +106,9 @@ def javascript(finding: RootCause, folder: Path) -> list[str]:
     own = Path(find(finding.client).folder) / "node_modules" / name
     package = own if own.is_dir() else npm_package(name)
     assert package is not None
-    (folder / "node_modules").mkdir()
-    (folder / "node_modules" / name.partition("-0.")[0]).symlink_to(package.resolve())
+    link = folder / "node_modules" / name.partition("-0.")[0]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(package.resolve())
     shutil.copy(HELPERS / "node" / "fakebrokers.mjs", folder)
     return ["node", finding.program]
 
@@ -152,10 +155,10 @@ def source(package: str, file: str) -> list[str]:
 def installed(name: str, wanted: str) -> Path | None:
     """The folder of a package in a version; None if it is not there."""
     match name:
-        case "rstream" | "rbfly" | "aiohttp" | "redis" | "paho-mqtt" | "nats-py":
+        case "rstream" | "rbfly" | "aiohttp" | "redis" | "paho-mqtt" | "nats-py" | "aiomqtt":
             there = version_of(name) == wanted
             return Path(str(distribution(name).locate_file(""))) if there else None
-        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis":
+        case "rabbitmq-stream-js-client" | "moleculer" | "ioredis" | "mqtt" | "@nats-io/nats-core":
             found = npm_packages(name if name != "moleculer" else f"moleculer-{wanted.rpartition('.')[0]}")
             versions = [json.loads((each / "package.json").read_text("utf-8"))["version"] for each in found]
             return found[versions.index(wanted)] if wanted in versions else None
@@ -196,8 +199,10 @@ def test_a_real_server_shows_the_same(
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/sbin")
     alone = msgspec.structs.replace(finding, program=finding.on_real_server)
     with ExitStack() as stack:
-        if "nats" in alone.program or "redis" in alone.program:
-            needed("nats-server" if "nats" in alone.program else "redis-server")
+        servers = {"nats": "nats-server", "redis": "redis-server", "mqtt": "mosquitto"}
+        own = [program for word, program in servers.items() if word in alone.program]
+        if own:
+            needed(own[0])
         else:
             monkeypatch.setenv("PORT", str(stack.enter_context(real_rabbitmq()).port))
         shows(alone, set_up(alone, tmp_path), tmp_path)

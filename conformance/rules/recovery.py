@@ -64,7 +64,8 @@ def comes_back(case: Case) -> Iterator[Violation]:
         return
     last = _last_probe(case)
     if last is not None and case.is_connected:
-        if _fails_without_cause(case, last):
+        owing = any(conn.owes and conn.stands(last.begun) for conn in case.conns.values())
+        if _fails_without_cause(case, last) and not owing:
             yield f"{last.op} after all faults were over: {last.result}", last.begun, last.ended
         return
     connects = [done for done in case.done("connect") if done.result is not None]

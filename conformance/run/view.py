@@ -68,6 +68,7 @@ class Conn:
         slowest_s: How long a frame took at most from its beginning to its end.
         read: Bytes of the frames that were handed to the client.
         came: How many bytes had been handed to it at which moments, from the first one of an open frame on.
+        owes: The server has left out an answer that is known by its place alone, so that none fits any more.
         written, handed: When the client wrote, and when it was handed anything, seconds.
 
         signs: When the client gave a sign of life, seconds, where not every byte is one; None: they all are.
@@ -100,6 +101,7 @@ class Conn:
         self.partial = 0
         self.partial_since_s = 0.0
         self.slowest_s = 0.0
+        self.owes = False
         self.read = 0
         self.came: list[tuple[int, Position]] = []
         self.written: list[float] = []

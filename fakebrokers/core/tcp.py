@@ -70,6 +70,7 @@ class TcpTransport(asyncio.BaseProtocol):
         self._engine = listener.driver.engine
         self._connection: Connection | None = None
         self._socket: asyncio.Transport | None = None
+        self._greeting = bytearray()  #: what a fault writes before the connection has a name
         self._paused = False
         self._has_answered = False
         self._quick_acks = listener.endpoint.quick_acks and hasattr(socket, "TCP_QUICKACK")
@@ -98,6 +99,8 @@ class TcpTransport(asyncio.BaseProtocol):
             )
             if self._driver.watcher is not None:
                 self._driver.watcher.accepted(self._connection.name)
+                if self._greeting:
+                    self._driver.watcher.handed_over(self._connection.name, bytes(self._greeting))
         except Exception as error:
             self._engine.keep_error(error, f"while it accepted {host}:{port}")
             transport.abort()
@@ -153,8 +156,11 @@ class TcpTransport(asyncio.BaseProtocol):
         self._has_answered = True
         if self._socket is not None and not self._socket.is_closing():  # else asyncio complains
             data = units[0] if len(units) == 1 else b"".join(units)
-            if self._driver.watcher is not None and self._connection is not None:
-                self._driver.watcher.handed_over(self._connection.name, bytes(data))
+            if self._driver.watcher is not None:
+                if self._connection is None:
+                    self._greeting += data
+                else:
+                    self._driver.watcher.handed_over(self._connection.name, bytes(data))
             self._socket.write(data)
 
     def hang_up(self, how: HangUp) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from conformance.clients.reference.kit import Memory, Network, Runtime
 from conformance.clients.reference.rabbitmq_stream.client import StreamClient
-from fakebrokers import RabbitMQStream
+from fakebrokers import NATS, RabbitMQStream
 from fakebrokers.core.onlooking import watch_wire
-from fakebrokers.faults import truncate
+from fakebrokers.faults import slice_, truncate
 from tests.eventually import PATIENCE_S
 from tests.onlooker import Onlooker
 
@@ -66,5 +66,21 @@ def test_what_a_fault_has_cut_is_seen_as_it_was_handed_over(in_memory: bool) -> 
             except Exception:
                 client.abort()
         assert len(b"".join(seen.of("handed over"))) == 6
+
+    asyncio.run(work())
+
+
+def test_what_a_server_says_first_is_seen_also_in_pieces() -> None:
+    async def work() -> None:
+        seen = Onlooker()
+        broker = NATS()
+        broker.faults.add(slice_(up_to=3))
+        watch_wire(broker, seen)
+        async with broker:
+            reader, writer = await asyncio.open_connection(broker.host, broker.port)
+            said = await asyncio.wait_for(reader.readline(), PATIENCE_S)
+            writer.close()
+        assert b"".join(seen.of("handed over")) == said
+        assert seen.rows[0] == ("accepted", "c1")
 
     asyncio.run(work())

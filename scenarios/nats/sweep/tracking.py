@@ -73,6 +73,7 @@ class Tracking:
                 self._pairing.see(seen)
             elif (step := self._steps.get((seen.direction, type(seen.frame)))) is not None:
                 step(seen.frame, seen.at)
+        self.conn.owes = bool(self._pings)
         for window in self._windows.values():
             window.closed = window.closed or self.conn.ended
         for one in self._ids.values():

@@ -8,6 +8,7 @@ waits ten seconds for each answer of a drain.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -151,8 +152,8 @@ class Adapter(kit.AdapterBase):
             await made.unsubscribe(limit=options["max"])
         try:
             await client.flush(_seconds(timeout_ms))
-        except BaseException:  # who is told that it failed wants no messages
-            if not client.is_closed:
+        except BaseException:  # the application has no subscription, so the library shall not keep it
+            with suppress(errors.Error):
                 await made.unsubscribe()
             raise
 

@@ -59,13 +59,23 @@ def test_what_each_client_depends_on() -> None:
     assert managers == {
         **dict.fromkeys(["blazingmq-cpp", "narconi-python", "narconi-websockets"], "pip"),
         **dict.fromkeys(
-            ["mqtt-paho", "nats-python", "pzq-python", "rbfly", "redis-python", "rstream"], "pip"
+            ["mqtt-aiomqtt", "mqtt-paho", "nats-python", "pzq-python", "rbfly", "redis-python", "rstream"],
+            "pip",
         ),
         **dict.fromkeys(
-            ["moleculer-0.14", "moleculer-0.15", "narconi-node", "pzq-node", "redis-node"], "npm"
+            [
+                "moleculer-0.14",
+                "moleculer-0.15",
+                "mqtt-node",
+                "narconi-node",
+                "nats-node",
+                "pzq-node",
+                "redis-node",
+            ],
+            "npm",
         ),
         "rabbitmq-stream-js": "npm",
-        **dict.fromkeys(["pzq-go", "rabbitmq-stream-go", "redis-go"], "go"),
+        **dict.fromkeys(["nats-go", "pzq-go", "rabbitmq-stream-go", "redis-go"], "go"),
         **dict.fromkeys(["moleculer-java", "rabbitmq-stream-java"], "maven"),
         "rabbitmq-stream-rust": "cargo",
     }
