@@ -103,6 +103,7 @@ from scenarios.rabbitmq_stream.sweep.varied import (
     other_host,
     own_credit,
     routed,
+    tracked,
 )
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
@@ -193,6 +194,7 @@ __all__ = [
     "stood_still",
     "stored_last",
     "together",
+    "tracked",
     "turned_away",
     "two_sessions",
     "two_super_streams",
