@@ -153,6 +153,11 @@ def stores_by_order(case: Case) -> Iterator[Violation]:
     asked = [(done.op, done.args) for done in case.ops] + case.inside
     stored = [delivery.stores(args) for op, args in asked if op in delivery.storing]
     ordered = {(target, name, str(position)) for target, name, position in stored}
+    for done in case.done("subscribe"):
+        name = delivery.tracked(done.args.get("options") or {})
+        if name is not None:  # what was delivered: whether its callback had ended then, rows look at
+            got = (h["position"] for h in case.heard("message") if h["sub"] == done.args["sub"])
+            ordered |= {(done.args["target"], name, str(position)) for position in got}
     for noted in case.facts.noted:
         if (noted.target, noted.name, str(noted.position)) not in ordered:
             text = (

@@ -321,6 +321,10 @@ class StreamDelivery(Delivery):
     def stores(self, args: Args) -> tuple[str, str, Any]:
         return args["target"], args["name"], args["offset"]
 
+    def tracked(self, options: Args) -> str | None:
+        is_tracked = (options.get("tracking") or {}).get("by") == "library"
+        return options.get("name") if is_tracked else None
+
     def settings(self, options: Args) -> dict[str, Any]:
         properties = dict(options.get("properties") or {})
         if options.get("name") is not None:

@@ -16,6 +16,7 @@ from fakebrokers.faults import hold
 from scenarios._common import received
 from scenarios._footprint import Footprint
 from scenarios.rabbitmq_stream._confirming import published
+from scenarios.rabbitmq_stream._deliveries import FIRST, bodies_of
 from scenarios.rabbitmq_stream._lifecycle import kept
 from scenarios.rabbitmq_stream._sending import sends_singly
 from scenarios.rabbitmq_stream._steps import BOTH, PUBLISHER, STREAM, stored_bodies, stores, stream_exists
@@ -170,6 +171,55 @@ async def sub_entry_batches(broker: RabbitMQStream, client: Client, expect: Expe
             "every member that was acked is stored",
             id="every-member-that-was-acked-is-stored",
         )
+
+
+@scenario(
+    "RMQS-3.22",
+    "SHOULD",
+    "critical",
+    basis=["R7", "R8"],
+    needs=["subentry", "named_publisher"],
+    roles=BOTH,
+    ops=("publish_many",),
+    target=True,
+)
+async def batches_of_a_name(broker: RabbitMQStream, client: Client, expect: Expect) -> None:
+    """Sub-entry batches of a named publisher.
+
+    Fault: Two sessions, one after the other, send two sub-entry batches each under one name, each batch after
+    the answer to the one before; dedup as the real server: a batch whose id is not above the highest one of
+    its name is dropped and confirmed
+    Pass: What is `acked` is stored, once: each batch has an id above those before
+    Seen: source: rabbitmq-stream-js-client 1.0.0 `sendSubEntries` takes the last id again
+    """
+    await client.connected()
+    await stream_exists(broker, client)
+    bodies: list[str] = []
+    for session in ("a", "b"):
+        await client.connected(session)
+        for number in range(2):
+            members = [f"{session}{number}{member}" for member in range(3)]
+            bodies += members
+            messages = [{"body": {"text": body}} for body in members]
+            args = {"session": session, "target": STREAM, "messages": messages, "name": "ref"}
+            result = await client.op("publish_many", 5.0, **args, subentry="none", wait=True)
+            rows = expect.ok(result, "each batch ends", id="each-batch-ends")["outcomes"]
+            expect.equal(
+                [row["outcome"] for row in rows],
+                ["acked"] * 3,
+                "every member of each batch is acked",
+                id="every-member-of-each-batch-is-acked",
+            )
+        await client.close(session)
+    if expect.wire_visible:
+        held = {body: stores(broker, body.encode()) for body in bodies}
+    else:
+        await client.subscribed(STREAM, offset=FIRST)
+        found = bodies_of(await client.wait_messages(len(bodies)))
+        held = {body: found.count(body.encode()) for body in bodies}
+    lost = {body: count for body, count in held.items() if count != 1}
+    criterion = "every member that was acked is stored, once"
+    expect.that(not lost, criterion, lost, id="every-member-is-stored-once")
 
 
 @scenario(

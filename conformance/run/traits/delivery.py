@@ -56,6 +56,10 @@ class Delivery:
         """The target, the name and the position that an op of `storing` stores."""
         raise NotImplementedError
 
+    def tracked(self, options: Args) -> str | None:
+        """The name for which the library itself stores positions of a subscription, if it does."""
+        return None
+
     def settings(self, options: Args) -> dict[str, Any]:
         """What a subscription with these options asks for besides its start, as in `Window.settings`."""
         return {}

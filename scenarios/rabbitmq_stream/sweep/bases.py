@@ -69,6 +69,7 @@ from scenarios.rabbitmq_stream.sweep.publishing import (
     numbers,
     own_ids,
     packed,
+    packed_by_name,
     publish,
     publish_named,
     raising_in_a_batch,
@@ -110,6 +111,7 @@ from scenarios.rabbitmq_stream.sweep.varied import (
     other_host,
     own_credit,
     routed,
+    tracked,
 )
 from scenarios.rabbitmq_stream.sweep.walking import WALKS
 
@@ -183,6 +185,7 @@ __all__ = [
     "own_ids",
     "own_login",
     "packed",
+    "packed_by_name",
     "passed_over",
     "plain",
     "positions",
@@ -205,6 +208,7 @@ __all__ = [
     "stored_last",
     "super_streams_made_with",
     "together",
+    "tracked",
     "turned_away",
     "two_sessions",
     "two_super_streams",

@@ -109,6 +109,17 @@ async def packed(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="publisher", needs=["subentry", "named_publisher"])
+async def packed_by_name(context: ScriptContext) -> None:
+    """Publishes batches under a name, of which each takes an id of that name."""
+    context.broker.create_stream("S")
+    await context.connect()
+    for number in range(3):
+        many = [{"body": text(f"z{number}-{i}")} for i in range(3)]
+        await context.op("publish_many", messages=many, subentry="none", wait=True, target="S", name="p")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="publisher")
 async def crowd(context: ScriptContext) -> None:
     """Publishers of several streams and names on one session; an outcome belongs to one of them."""

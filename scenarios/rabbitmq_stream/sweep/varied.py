@@ -59,6 +59,21 @@ async def own_credit(context: ScriptContext) -> None:
     await context.finale("rmqs.query_sequence", **ASK)
 
 
+@base(role="consumer", needs=["tracking"], injections=False)
+async def tracked(context: ScriptContext) -> None:
+    """The library stores the offsets of two consumers: one gets messages, the other none."""
+    context.broker.create_stream("S")
+    put(context, "m0", "m1", "m2")
+    await context.connect()
+    for name, start in (("app", {"type": "first"}), ("other", {"type": "offset", "value": 50})):
+        options = {"offset": start, "name": name, "tracking": {"by": "library", "every": 2}}
+        await context.op("subscribe", sub=name, target="S", options=options, on_message=EVENTS)
+    await context.sleep(1)
+    for name in ("app", "other"):
+        await context.op("unsubscribe", sub=name)
+    await context.finale("rmqs.query_sequence", **ASK)
+
+
 @base()
 async def created_with(context: ScriptContext) -> None:
     """Streams with arguments, which are asked for again with the same, with others and without."""

@@ -102,6 +102,8 @@ FOUND = [
     ("stored-twice", "resends-at-once", "stalled", None),
     ("stores-by-order", "offset-stored-at-the-end", "consume", None),
     ("stores-by-order", "offsets-are-stored-later", "stored-last", None),
+    ("stores-by-order", "tracks-its-start", "tracked", None),
+    ("acked-not-stored", "batch-takes-the-last-id", "packed-by-name", None),
     ("unprovoked-end", "frame-max-binds-the-server", "large-chunks", None),
     ("unprovoked-end", "close-without-goodbye", "two-sessions", None),
     ("untouched-works", "correlation-id-never-wraps", "wraps", None),

@@ -44,7 +44,7 @@ var (
 		Restart:   "per_scenario", // the library tries without end to reconnect its locator
 		Caps: kit.Fields{"ack_timeout": true, "callback_sleep": true, "crc": true, "endpoints": true,
 			"auto_reconnect": []string{"locator"}, "filters": true, "named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true,
-			"sac": true, "subentry": true, "super_streams": true, "tls": true},
+			"sac": true, "subentry": true, "super_streams": true, "tls": true, "tracking": true},
 		// the environment has a connection for each role, which it drops when it has no user any more
 		Contract: kit.Fields{"stores_positions": false, "pipelines": false, "takes_existing": false,
 			"skips_damaged": false, "beats_late": false, "reads_odd": false},
@@ -311,6 +311,10 @@ type subscribeOptions struct {
 		Values     []string
 		Unfiltered bool
 	}
+	Tracking struct {
+		By    string
+		Every int
+	}
 }
 
 func (o subscribeOptions) consumer() string {
@@ -358,6 +362,13 @@ func subscribe(c *kit.Call) (any, error) {
 	options := stream.NewConsumerOptions().SetOffset(start).SetConsumerName(wanted.consumer()).SetFilter(wanted.filter())
 	if wanted.Credit != 0 {
 		options.SetInitialCredits(wanted.Credit)
+	}
+	if wanted.Tracking.By == "library" {
+		strategy := stream.NewAutoCommitStrategy()
+		if wanted.Tracking.Every != 0 {
+			strategy.SetCountBeforeStorage(wanted.Tracking.Every)
+		}
+		options.SetAutoCommit(strategy)
 	}
 	if wanted.isSingle() {
 		options.SetSingleActiveConsumer(stream.NewSingleActiveConsumer(

@@ -37,6 +37,9 @@ function filterOf({ values, unfiltered = false }) {
 
 const address = (broker) => (broker ? `${broker.host}:${broker.port}` : null)
 
+/** Tells publishers apart. */
+const keyOf = (target, name, filtered = false, by = "") => JSON.stringify([target, name, filtered, by])
+
 /** A publisher and the messages that wait for their confirm. */
 class Tracked {
   #open = new Map()
@@ -53,7 +56,7 @@ class Tracked {
   }
 
   /** Settles with the outcome, if there ever is one. */
-  end(key) {
+  end({ publishingId: key }) {
     return new Promise((resolve) => this.#open.set(key, (end) => resolve(key === "batch" ? end : { ...end, key: number(key) })))
   }
 
@@ -66,8 +69,32 @@ class Tracked {
   async send({ body, key, headers }) {
     const options = headers ? { applicationProperties: headers } : {}
     const data = bodyBytes(body)
-    const sent = await (key === undefined ? this.publisher.send(data, options) : this.publisher.basicSend(BigInt(key), data, options))
-    return sent.publishingId
+    return key === undefined ? this.publisher.send(data, options) : this.publisher.basicSend(BigInt(key), data, options)
+  }
+}
+
+const place = ({ connectionId, publisherId, publishingId }) => `${connectionId} ${publisherId} ${publishingId}`
+
+/** The same for a super stream, whose publisher tells of no confirm: they are those of the session's connections. */
+class Routed {
+  constructor(publisher, open) {
+    this.publisher = publisher
+    this.open = open
+  }
+
+  async send({ body, headers, routing }) {
+    const options = headers ? { applicationProperties: headers } : {}
+    return this.publisher.send(bodyBytes(body), { ...options, routingKey: routing.key })
+  }
+
+  /** Settles with the outcome, if there ever is one. */
+  end(sent) {
+    return new Promise((resolve) => this.open.set(place(sent), (end) => resolve({ ...end, key: number(sent.publishingId) })))
+  }
+
+  abandon() {
+    for (const end of this.open.values()) end({ outcome: "unknown", code: null })
+    this.open.clear()
   }
 }
 
@@ -80,7 +107,7 @@ class Adapter extends AdapterBase {
     roles: ["publisher", "consumer", "admin"],
     formats: ["amqp"],
     contract: { many_connections: true, own_credit: true, takes_existing: true },
-    caps: "callback_raise callback_sleep filters named_publisher properties reentrant sac subentry tls",
+    caps: "callback_raise callback_sleep filters named_publisher properties reentrant sac subentry super_streams tls",
   }
   callbacks = ["message", "confirm", "session"]
 
@@ -92,8 +119,9 @@ class Adapter extends AdapterBase {
       for (const [ours, theirs] of Object.entries(SETTINGS)) if (ours in options) params[theirs] = options[ours]
       if (timeoutMs) params.socketTimeout = timeoutMs
       const closed = listen ? () => this.lost(session) : undefined
-      const listeners = listen ? { connection_closed: closed, metadata_update: (news) => this.changed(session, news) } : {}
-      const found = { publishers: new Map(), closed }
+      const found = { publishers: new Map(), routed: new Map(), closed }
+      const listeners = this.confirming(found)
+      if (listen) Object.assign(listeners, { connection_closed: closed, metadata_update: (news) => this.changed(session, news) })
       this.sessions.set(session, found)
       found.client = await connect({ ...params, listeners })
     },
@@ -111,9 +139,10 @@ class Adapter extends AdapterBase {
     },
 
     publish: async ({ session, target, name, filtered = false, wait = true, ...message }, { id }) => {
-      const tracked = await this.publisher(session, target, name, filtered)
-      const key = await tracked.send(message)
-      const end = tracked.end(key)
+      const tracked = await this.publisher(session, target, { name, filtered, by: message.routing?.by })
+      const sent = await tracked.send(message)
+      const key = sent.publishingId
+      const end = tracked.end(sent)
       if (!wait) {
         end.then((outcome) => this.emit("outcome", { id, ...outcome }))
         return { outcome: "sent", key: number(key), meta: {} }
@@ -125,38 +154,45 @@ class Adapter extends AdapterBase {
     },
 
     publish_many: async ({ session, target, messages, name, wait = true, subentry }, { id }) => {
-      const tracked = await this.publisher(session, target, name)
-      const keys = []
+      const tracked = await this.publisher(session, target, { name })
+      const sent = []
       if (subentry) {
         const records = messages.map(({ body }) => ({ content: bodyBytes(body) }))
         await tracked.publisher.sendSubEntries(records, COMPRESSION[subentry])
-        keys.push("batch") // the library does not say which id it has: the next confirm is taken for its own
-      } else for (const message of messages) keys.push(await tracked.send(message))
-      const ends = keys.map((key) => tracked.end(key))
+        sent.push({ publishingId: "batch" }) // the library does not say which: the next confirm is taken for its own
+      } else for (const message of messages) sent.push(await tracked.send(message))
+      const ends = sent.map((one) => tracked.end(one))
       for (const end of ends) end.then((outcome) => this.emit("outcome", { id, ...outcome }))
       if (wait) return { outcomes: await Promise.all(subentry ? messages.map(() => ends[0]) : ends) }
-      return { outcomes: messages.map((_, at) => ({ outcome: "sent", key: subentry ? null : number(keys[at]) })) }
+      return { outcomes: messages.map((_, at) => ({ outcome: "sent", key: subentry ? null : number(sent[at].publishingId) })) }
     },
 
     subscribe: async ({ session, sub, target, options = {}, on_message }) => {
       const { closed } = this.session(session)
       const client = this.client(session)
-      const { offset = { type: "first" }, credit, name, properties = {}, filter } = options
+      const { offset = { type: "first" }, credit, name, properties = {}, filter, super_stream: isSuper } = options
       const params = { stream: target, offset: offsetOf(offset), consumerRef: name ?? properties.name, consumerTag: properties.identifier }
       if (credit !== undefined) params.creditPolicy = creditsOnChunkCompleted(credit, 1)
       if (filter !== undefined) params.filter = filterOf(filter)
       params.singleActive = properties["single-active-consumer"] === "true"
       const subscription = new Subscription(this, sub, target, on_message)
       this.subs.set(sub, subscription)
-      const consumer = await client.declareConsumer({ ...params, connectionClosedListener: closed }, (message) =>
-        subscription.deliver(message.content, { position: String(message.offset), headers: message.applicationProperties ?? {} })
-      )
-      subscription.handle = { client, consumer }
+      const deliver = (message, meta = {}) =>
+        subscription.deliver(message.content, { position: String(message.offset), headers: message.applicationProperties ?? {}, meta })
+      if (isSuper) {
+        // they are single active consumers, whatever was ordered: the library has no others
+        const consumer = await client.declareSuperStreamConsumer({ ...params, superStream: target }, (message, { streamName }) =>
+          deliver(message, { partition: streamName })
+        )
+        subscription.handle = { consumer, end: () => consumer.close() }
+        return
+      }
+      const consumer = await client.declareConsumer({ ...params, connectionClosedListener: closed }, (message) => deliver(message))
+      subscription.handle = { consumer, end: () => client.closeConsumer(consumer.extendedId) }
     },
 
     unsubscribe: async ({ sub }) => {
-      const { client, consumer } = this.subscription(sub).handle
-      await client.closeConsumer(consumer.extendedId)
+      await this.subscription(sub).handle.end()
     },
 
     "rmqs.create": async ({ session, target, arguments: given }) => {
@@ -195,17 +231,17 @@ class Adapter extends AdapterBase {
       ({ streams: await this.client(session).routeQuery({ superStream: target, routingKey: key }) }),
 
     "rmqs.declare_publisher": async ({ session, target, name }) => {
-      await this.publisher(session, target, name)
+      await this.publisher(session, target, { name })
     },
 
     "rmqs.delete_publisher": async ({ session, target, name }) => {
-      const { publisher } = await this.publisher(session, target, name)
-      this.session(session).publishers.delete(JSON.stringify([target, name]))
+      const { publisher } = await this.publisher(session, target, { name })
+      this.session(session).publishers.delete(keyOf(target, name))
       await this.client(session).deletePublisher(publisher.extendedId)
     },
 
     "rmqs.query_sequence": async ({ session, target, name }) => {
-      const { publisher } = await this.publisher(session, target, name)
+      const { publisher } = await this.publisher(session, target, { name })
       return { sequence: number(await publisher.getLastPublishingId()) }
     },
 
@@ -225,16 +261,42 @@ class Adapter extends AdapterBase {
     return client
   }
 
-  async publisher(session, target, name, filtered = false) {
-    const { publishers, closed } = this.session(session)
-    const key = JSON.stringify(filtered ? [target, name, filtered] : [target, name])
+  async publisher(session, target, { name, filtered = false, by }) {
+    const { publishers } = this.session(session)
+    const key = keyOf(target, name, filtered, by)
     if (!publishers.has(key)) {
-      const params = { stream: target, publisherRef: name, connectionClosedListener: closed }
-      const value = filtered ? ({ content }) => filterValue(content) : undefined
-      publishers.set(key, this.client(session).declarePublisher(params, value).then((publisher) => new Tracked(this, publisher)))
+      publishers.set(key, by ? this.routed(session, target, name, by) : this.tracked(session, target, name, filtered))
       publishers.get(key).catch(() => publishers.delete(key))
     }
     return publishers.get(key)
+  }
+
+  async tracked(session, target, name, filtered) {
+    const params = { stream: target, publisherRef: name, connectionClosedListener: this.session(session).closed }
+    const value = filtered ? ({ content }) => filterValue(content) : undefined
+    return new Tracked(this, await this.client(session).declarePublisher(params, value))
+  }
+
+  async routed(session, superStream, publisherRef, routingStrategy) {
+    const params = { superStream, publisherRef, routingStrategy }
+    const publisher = await this.client(session).declareSuperStreamPublisher(params, (_, { routingKey }) => routingKey)
+    return new Routed(publisher, this.session(session).routed)
+  }
+
+  /** Listeners that settle what the publishers of super streams have sent. */
+  confirming({ routed }) {
+    const settle = (connectionId, publisherId, publishingId, end) => {
+      const sent = place({ connectionId, publisherId, publishingId })
+      routed.get(sent)?.(end)
+      routed.delete(sent)
+    }
+    return {
+      publish_confirm: ({ publisherId, publishingIds }, connectionId) => {
+        for (const id of publishingIds) settle(connectionId, publisherId, id, { outcome: "acked", code: null })
+      },
+      publish_error: ({ publisherId, publishingError: { publishingId, code } }, connectionId) =>
+        settle(connectionId, publisherId, publishingId, { outcome: "nacked", code }),
+    }
   }
 
   lost(session) {
@@ -255,6 +317,7 @@ class Adapter extends AdapterBase {
     if (/not found on any node/.test(text)) return new Failure("refused", text)
     if (/^Timeout/.test(text)) return new Failure("timeout", text)
     if (/has been closed|does not exist/.test(text)) return new Failure("closed", text, { definite: true })
+    if (/did not return any partition|^Routing key is empty/.test(text)) return new Failure("invalid", text, { definite: true })
     if (error?.constructor?.name === "FrameSizeException" || /must be defined|mandatory/.test(text)) return new Failure("invalid", text)
     return super.classify(error)
   }

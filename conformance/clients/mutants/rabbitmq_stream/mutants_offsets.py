@@ -11,10 +11,60 @@ from conformance.clients.reference.rabbitmq_stream.client import StreamClient
 from conformance.clients.reference.rabbitmq_stream.connection import Connection
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
 from conformance.clients.reference.rabbitmq_stream.recovery import Recovery, User
-from conformance.clients.reference.rabbitmq_stream.subscription import Start, Subscription
+from conformance.clients.reference.rabbitmq_stream.subscription import Message, Start, Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
 from fakebrokers.rabbitmq_stream.frames import StoreOffset, StreamFrame, Subscribe
+
+
+@mutant("tracks-what-begins", tag="data", breaks=["R12"])
+class TracksWhatBegins(Subscription):
+    """Stores the offset of a message whose callback has only begun."""
+
+    def delivered(self, message: Message) -> None:
+        super().delivered(message)
+        if self.track is not None:
+            self.track.handled = message.offset
+
+
+@mutant("tracks-its-start", tag="data", breaks=["R12"])
+class TracksItsStart(Subscription):
+    """Stores the offset at which it was told to begin, though nothing came from there."""
+
+    def attach(self, connection: Connection, subscription_id: int) -> None:
+        if self.track is not None and self.track.handled is None:
+            self.track.handled = self.position().value
+        super().attach(connection, subscription_id)
+
+
+@mutant("tracks-at-the-end-only", tag="data", breaks=["R12"])
+class TracksAtTheEndOnly(Consuming):
+    """Stores the offset of what was handled when the subscription ends, and not before."""
+
+    def store_handled(self, subscription: Subscription) -> None:
+        if subscription.is_closed:
+            super().store_handled(subscription)
+
+
+@mutant("forgets-to-track-the-rest", tag="data", breaks=["R12"])
+class ForgetsToTrackTheRest(Consuming):
+    """Stores nothing at the end of a subscription."""
+
+    def store_handled(self, subscription: Subscription) -> None:
+        if not subscription.is_closed:
+            super().store_handled(subscription)
+
+
+@mutant("offset-zero-is-none", tag="data", breaks=["R12"])
+class OffsetZeroIsNone(StreamClient):
+    """Takes the offset 0, where it is to be stored, for none, and stores that of the message at hand."""
+
+    async def store_offset(
+        self, stream: str, reference: str, offset: int, timeout: float | None = None
+    ) -> None:
+        at_hand = (one.next_offset for one in self.consuming.subscriptions if one.stream == stream)
+        reached = next((offset for offset in at_hand if offset), 1) - 1
+        await super().store_offset(stream, reference, offset or reached, timeout)
 
 
 @mutant("value-behind-next", tag="wire", breaks=["R9"])

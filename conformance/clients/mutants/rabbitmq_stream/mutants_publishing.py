@@ -133,6 +133,17 @@ class BatchTakesAnIdPerMessage(Publisher):
         super().remember(publishing_id + entry.records - 1, entry)
 
 
+@mutant("batch-takes-the-last-id", tag="data", breaks=["R7", "R8"])
+class BatchTakesTheLastId(Publisher):
+    """Gives a sub-entry batch the id that was used last: of a named publisher the server drops it."""
+
+    def send(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.records > 1 and entry.publishing_id is None:
+                entry.publishing_id = self.next_id - 1
+        super().send(entries)
+
+
 # publishing ids
 
 

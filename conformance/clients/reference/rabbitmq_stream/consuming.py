@@ -15,9 +15,10 @@ from conformance.clients.reference.rabbitmq_stream.subscription import (
     Message,
     Start,
     Subscription,
+    Track,
 )
 from fakebrokers.rabbitmq_stream.codes import Code, OffsetType
-from fakebrokers.rabbitmq_stream.frames import Subscribe, Unsubscribe
+from fakebrokers.rabbitmq_stream.frames import StoreOffset, Subscribe, Unsubscribe
 
 if TYPE_CHECKING:
     from conformance.clients.reference.rabbitmq_stream.client import StreamClient
@@ -49,6 +50,7 @@ class Consuming:
         credit: int = 10,
         properties: dict[str, str] | None = None,
         accepts: Accepts | None = None,
+        track: Track | None = None,
         timeout: float | None = None,
     ) -> Subscription:
         """Let messages come, one at a time, those only that `accepts` wants. Raises `ClientError`."""
@@ -60,6 +62,7 @@ class Consuming:
         )
         subscription.feed = feed
         subscription.accepts = accepts or subscription.accepts
+        subscription.track = track
         self.subscriptions.add(subscription)  # from here on a close ends it
         try:
             await self.place(subscription, deadline)
@@ -121,10 +124,21 @@ class Consuming:
                 return
             subscription.delivered(message)
             await callbacks.contain_async("message", lambda message=message: on_message(message))  # type: ignore[misc]
+            if subscription.track is not None and subscription.track.count(message.offset):
+                self.store_handled(subscription)
         if subscription.generation == arrival.generation:
             subscription.processed(arrival.chunk)
             if subscription.connection is not None:
                 subscription.connection.owner.flush()
+
+    def store_handled(self, subscription: Subscription) -> None:
+        """Store what was handled since the last time; what cannot be sent now is due at the next."""
+        track, link = subscription.track, self.links.control
+        if track is None or track.handled in (None, track.stored) or link is None:
+            return
+        track.stored = track.handled
+        link.core.send(StoreOffset(track.name, subscription.stream, track.handled))
+        link.settle()
 
     async def unsubscribe(
         self, subscription: Subscription, *, drain: bool = False, timeout: float | None = None
@@ -154,6 +168,7 @@ class Consuming:
     def stop(self, subscription: Subscription, drain: bool = False) -> None:
         """Take in no more chunks."""
         subscription.is_closed = True
+        self.store_handled(subscription)
         if not drain:
             subscription.renew()
         subscription.feed.end()

@@ -19,12 +19,14 @@ from conformance.clients.reference.rabbitmq_stream.subscription import (
     Message,
     Start,
     Subscription,
+    Track,
 )
 from fakebrokers.rabbitmq_stream.codes import Compression, OffsetType
 
 Json = dict[str, Any]
 
 COMPRESSIONS = {"none": Compression.NONE, "gzip": Compression.GZIP}
+EVERY = 10_000  #: messages between two offsets that the library stores
 OPTIONS = ("user", "password", "vhost", "mechanism", "frame_max", "heartbeat_s", "auto_reconnect")
 
 
@@ -171,7 +173,11 @@ class StreamOps:
         if given.get("super_stream"):
             handles = await client.super_streams.subscribe(target, delivered, **more)
         else:
-            handles = [await client.consuming.subscribe(target, lambda one: delivered("", one), **more)]
+            handles = [
+                await client.consuming.subscribe(
+                    target, lambda one: delivered("", one), track=track(given), **more
+                )
+            ]
         subscription.handle = (client, handles)
         self.adapter.subs[sub] = subscription
 
@@ -282,6 +288,14 @@ def accepts(wanted: Json | None) -> Accepts | None:
     return lambda body: kit.is_wanted(body, wanted)
 
 
+def track(options: Json) -> Track | None:
+    """What the library stores of a subscription by itself."""
+    wanted = options.get("tracking") or {}
+    if wanted.get("by") != "library":
+        return None
+    return Track(options["name"], wanted.get("every", EVERY))
+
+
 def outcome(publishing_id: int, error: ClientError | None) -> Json:
     """The end of one message."""
     word = "acked" if error is None else error.outcome
@@ -298,6 +312,6 @@ REFERENCE = Reference(
     caps=(
         "ack_timeout auto_reconnect callback_raise callback_sleep cancel clock_offset counter_seed crc "
         "dedup endpoints filters named_publisher offset_without_consumer reentrant retry sac sasl.challenge "
-        "stats stop_in_callback subentry super_streams tls"
+        "stats stop_in_callback subentry super_streams tls tracking"
     ),
 )

@@ -54,6 +54,28 @@ class Message(NamedTuple):
     timestamp_ms: int
 
 
+class Track:
+    """Which offset of a consumer with a name has to be stored.
+
+    Attributes:
+        handled: The offset of the last message that the application is through with.
+        stored: What was stored last.
+    """
+
+    def __init__(self, name: str, every: int) -> None:
+        self.name = name
+        self.every = every
+        self.handled: int | None = None
+        self.stored: int | None = None
+        self._count = 0
+
+    def count(self, offset: int) -> bool:
+        """One more was handled; whether it is time to store its offset."""
+        self.handled = offset
+        self._count += 1
+        return self._count % self.every == 0
+
+
 class Arrival(NamedTuple):
     """A chunk that has come, and for which life of the subscription."""
 
@@ -72,6 +94,7 @@ class Subscription:
         next_offset: After the last message that the application got; None if it got none.
         feed: Chunks that wait for the application; set before the first one comes.
         owed: Chunks that have come and for which no credit was given back yet.
+        track: Where the library stores its offsets by itself.
         accepts: Which bodies the application wants; the server sends whole chunks, whatever its filter is.
         generation: Changes when what has arrived must not be delivered any more.
     """
@@ -88,6 +111,7 @@ class Subscription:
         self.next_offset: int | None = None
         self.owed = 0
         self.generation = 0
+        self.track: Track | None = None
         self.accepts: Accepts = lambda body: True
         self.is_closed = False
 

@@ -91,6 +91,19 @@ class Filter(Outgoing, frozen=True):
     unfiltered: bool | UnsetType = UNSET
 
 
+class Tracking(Outgoing, frozen=True):
+    """How the offset of a consumer with a name is stored, of one stream.
+
+    Attributes:
+        by: `library`: it stores the offsets of what was handled; `application`: only what is asked of it is
+            stored, and what else the library does for that is left as it is.
+        every: The library does so after so many messages, and at the end.
+    """
+
+    by: Literal["library", "application"]
+    every: int | UnsetType = UNSET
+
+
 class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     """Where to begin, and as whom.
 
@@ -107,6 +120,7 @@ class SubscribeOptions(messaging.SubscribeOptions, frozen=True):
     properties: dict[str, Any] | UnsetType = UNSET
     super_stream: bool | UnsetType = UNSET
     filter: Filter | UnsetType = UNSET
+    tracking: Tracking | UnsetType = UNSET
 
 
 class Subscribe(messaging.Subscribe, frozen=True):
@@ -337,6 +351,7 @@ PROFILE = Profile(
         "event with `sub`",
         "offset_without_consumer": "`rmqs.store_offset` works without a subscription of that name",
         "super_streams": "`routing` of `publish`, `super_stream` of `subscribe`",
+        "tracking": "the library can store the offsets of a consumer by itself: `tracking` of `subscribe`",
         "filters": "`filtered` of `publish`, `filter` of `subscribe`",
     },
     formats=("raw", "amqp"),

@@ -58,7 +58,7 @@ public final class Adapter {
     facts.callbacks = List.of("message", "confirm", "session");
     for (String cap : new String[] {"ack_timeout", "auto_reconnect", "callback_raise", "callback_sleep", "crc",
         "endpoints", "filters", "named_publisher", "offset_without_consumer", "properties", "reentrant", "sac", "subentry",
-        "super_streams", "tls"}) {
+        "super_streams", "tls", "tracking"}) {
       facts.caps.put(cap, true);
     }
     // Connecting takes a second more when it fails: build() waits for its event loop to be shut down.
@@ -254,7 +254,7 @@ public final class Adapter {
     JsonObject properties = options.has("properties") ? options.getAsJsonObject("properties") : new JsonObject();
     String name = text(options, "name", text(properties, "name", null));
     if (name != null) {
-      builder.name(name).manualTrackingStrategy().checkInterval(Duration.ZERO).builder();
+      track(builder.name(name), options);
     }
     if ("true".equals(text(properties, "single-active-consumer", ""))) {
       builder.singleActiveConsumer().consumerUpdateListener(context -> start);
@@ -264,6 +264,21 @@ public final class Adapter {
     }
     subscription.handle = builder.build();
     return null;
+  }
+
+  /** Without an order of the script the library's own checks are off: it stores what it is told to, and nothing else. */
+  private static void track(ConsumerBuilder builder, JsonObject options) {
+    JsonObject tracking = options.has("tracking") ? options.getAsJsonObject("tracking") : new JsonObject();
+    switch (text(tracking, "by", "")) {
+      case "library" -> {
+        var strategy = builder.autoTrackingStrategy();
+        if (tracking.has("every")) {
+          strategy.messageCountBeforeStorage(tracking.get("every").getAsInt());
+        }
+      }
+      case "application" -> builder.manualTrackingStrategy();
+      default -> builder.manualTrackingStrategy().checkInterval(Duration.ZERO);
+    }
   }
 
   private static Map<String, Object> headers(Map<String, Object> properties) {

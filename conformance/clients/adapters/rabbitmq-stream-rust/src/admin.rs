@@ -77,6 +77,26 @@ pub async fn metadata(call: Call) -> Answer {
     Ok(json!({"streams": shown}))
 }
 
+pub async fn partitions(call: Call) -> Answer {
+    let target = call.text("target").to_owned();
+    let found = ask(&call, |client| async move { client.partitions(target).await }).await?;
+    listed(found.is_ok(), found.streams)
+}
+
+pub async fn route(call: Call) -> Answer {
+    let (key, target) = (call.text("key").to_owned(), call.text("target").to_owned());
+    let found = ask(&call, |client| async move { client.route(key, target).await }).await?;
+    listed(found.is_ok(), found.streams)
+}
+
+/// The library keeps the code of the answer to itself.
+fn listed(is_ok: bool, streams: Vec<String>) -> Answer {
+    match is_ok {
+        true => Ok(json!({"streams": streams})),
+        false => Err(Failure::new("refused", "the server does not know the super stream").surely()),
+    }
+}
+
 pub async fn store_offset(call: Call) -> Answer {
     let (name, target) = (call.text("name").to_owned(), call.text("target").to_owned());
     let offset = call.integer("offset").ok_or_else(|| Failure::new("invalid", "no offset"))?;

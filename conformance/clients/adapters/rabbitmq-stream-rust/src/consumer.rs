@@ -6,16 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fakebrokers_kit::{Answer, Call, Failure, Subscription};
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
+use rabbitmq_stream_client::error::{ConsumerCloseError, ConsumerDeliveryError};
 use rabbitmq_stream_client::types::{ApplicationProperties, Delivery, OffsetSpecification, SimpleValue};
-use rabbitmq_stream_client::{Consumer, ConsumerHandle};
 use serde_json::{json, Map, Value};
 
 use crate::errors;
+use crate::filters;
 use crate::session::{of, of_subscription, Session};
 
+/// The call that closes: the library's handles have a type each, one of which it does not name.
+type Closing = Box<dyn FnOnce() -> BoxFuture<'static, Result<(), ConsumerCloseError>> + Send>;
+
 pub struct Consumption {
-    handle: Mutex<Option<ConsumerHandle>>,
+    closing: Mutex<Option<Closing>>,
     ended: AtomicBool,
 }
 
@@ -27,9 +32,9 @@ impl Consumption {
 
     pub async fn close(&self) -> Result<(), Failure> {
         self.ended.store(true, Ordering::Relaxed);
-        let handle = self.handle.lock().unwrap().take();
-        match handle {
-            Some(handle) => handle.close().await.map_err(errors::consumer_close),
+        let closing = self.closing.lock().unwrap().take();
+        match closing {
+            Some(closing) => closing().await.map_err(errors::consumer_close),
             None => Err(Failure::new("closed", "closed already").surely()),
         }
     }
@@ -50,19 +55,49 @@ pub async fn subscribe(call: Call) -> Answer {
     if let Some(name) = &name {
         ordered.entry("name".to_owned()).or_insert_with(|| name.clone());
     }
-    let mut builder =
-        session.environment.consumer().offset(start.clone()).name_optional(name).properties(ordered);
-    if properties["single-active-consumer"] == "true" {
-        builder = builder.enable_single_active_consumer(true).consumer_update(move |_, _| {
+    let is_single = properties["single-active-consumer"] == "true";
+    let updated = {
+        let start = start.clone();
+        move |_, _| {
             let start = start.clone();
             async move { start }
-        });
+        }
+    };
+    let filter = filters::wanted(call.option("filter"));
+    let environment = &session.environment;
+    if call.option("super_stream").as_bool().unwrap_or(false) {
+        let mut builder =
+            environment.super_stream_consumer().offset(start).properties(ordered).filter_input(filter);
+        if let Some(name) = &name {
+            builder = builder.name(name);
+        }
+        if is_single {
+            builder = builder.enable_single_active_consumer(true).consumer_update(updated);
+        }
+        let consumer = builder.build(call.text("target")).await.map_err(errors::consumer_create)?;
+        let handle = consumer.handle();
+        return consume(consumer, Box::new(|| handle.close().boxed()), subscription, session);
+    }
+    let mut builder =
+        environment.consumer().offset(start).name_optional(name).properties(ordered).filter_input(filter);
+    if is_single {
+        builder = builder.enable_single_active_consumer(true).consumer_update(updated);
     }
     let consumer = builder.build(call.text("target")).await.map_err(errors::consumer_create)?;
-    let consumption =
-        Arc::new(Consumption { handle: Mutex::new(Some(consumer.handle())), ended: AtomicBool::new(false) });
+    let handle = consumer.handle();
+    consume(consumer, Box::new(|| handle.close().boxed()), subscription, session)
+}
+
+/// Starts the task of a user who reads.
+fn consume(
+    consumer: impl Stream<Item = Result<Delivery, ConsumerDeliveryError>> + Unpin + Send + 'static,
+    closing: Closing,
+    subscription: Arc<Subscription>,
+    session: Arc<Session>,
+) -> Answer {
+    let consumption = Arc::new(Consumption { closing: Mutex::new(Some(closing)), ended: AtomicBool::new(false) });
     session.consumers.lock().unwrap().insert(subscription.sub.clone(), consumption.clone());
-    tokio::spawn(read(consumer, subscription, session.clone(), consumption));
+    tokio::spawn(read(consumer, subscription, session, consumption));
     Ok(json!({}))
 }
 
@@ -79,7 +114,7 @@ fn offset(wanted: &Value) -> OffsetSpecification {
 
 /// The loop of a user: until the stream of deliveries ends, which is all that the library says of a lost connection.
 async fn read(
-    mut consumer: Consumer,
+    mut consumer: impl Stream<Item = Result<Delivery, ConsumerDeliveryError>> + Unpin,
     subscription: Arc<Subscription>,
     session: Arc<Session>,
     consumption: Arc<Consumption>,
@@ -107,8 +142,10 @@ async fn read(
 
 async fn deliver(delivery: &Delivery, subscription: &Subscription) {
     let message = delivery.message();
-    let details =
-        json!({"position": delivery.offset().to_string(), "headers": headers(message.application_properties())});
+    let stream = delivery.stream();
+    let meta = if *stream == subscription.target { json!({}) } else { json!({"partition": stream}) };
+    let details = json!({"position": delivery.offset().to_string(), "meta": meta,
+        "headers": headers(message.application_properties())});
     subscription.deliver(message.data().unwrap_or_default(), details).await;
 }
 

@@ -4,6 +4,7 @@ use fakebrokers_kit::Failure;
 use rabbitmq_stream_client::error::{
     ClientError, ConsumerCloseError, ConsumerCreateError, ConsumerDeliveryError, ProducerCloseError,
     ProducerCreateError, ProducerPublishError, ProtocolError, StreamCreateError, StreamDeleteError,
+    SuperStreamProducerPublishError,
 };
 use rabbitmq_stream_client::types::ResponseCode;
 
@@ -76,6 +77,15 @@ pub fn publish(error: ProducerPublishError) -> Failure {
         ProducerPublishError::Confirmation { .. } | ProducerPublishError::Batch { .. } => Failure::new("closed", text),
         ProducerPublishError::Timeout => Failure::new("timeout", text),
         ProducerPublishError::Client(error) => client(error),
+    }
+}
+
+/// The library keeps no cause. It says "create" of a key that leads to no partition, too: nothing was sent either way.
+pub fn super_publish(error: SuperStreamProducerPublishError) -> Failure {
+    let text = error.to_string();
+    match error {
+        SuperStreamProducerPublishError::ProducerCreateError() => Failure::new("invalid", text).surely(),
+        SuperStreamProducerPublishError::ProducerPublishError() => Failure::new("closed", text),
     }
 }
 

@@ -1,12 +1,13 @@
 //! rabbitmq-stream-client (https://github.com/rabbitmq/rabbitmq-stream-rust-client) behind the adapter protocol.
 //!
 //! A session is one Environment, with a Producer for each target and name and a Consumer for each subscription. The
-//! library reconnects nothing. What an Environment does not offer (metadata, stored offsets, sequences) goes over a
-//! `Client` of its own, connected for the op, as the Environment itself does it for create and delete.
+//! library reconnects nothing. What an Environment does not offer (metadata, partitions, stored offsets, sequences)
+//! goes over a `Client` of its own, connected for the op, as the Environment itself does it for create and delete.
 
 mod admin;
 mod consumer;
 mod errors;
+mod filters;
 mod publisher;
 mod session;
 
@@ -27,8 +28,9 @@ fn main() {
         "roles": ["publisher", "consumer", "admin"],
         "formats": ["amqp"],
         "restart": "per_scenario", // a Producer that is dropped waits on its thread for the answer of the broker
-        "caps": {"ack_timeout": true, "auto_reconnect": false, "callback_sleep": true, "named_publisher": true,
-            "offset_without_consumer": true, "properties": true, "reentrant": true, "sac": true, "tls": true},
+        "caps": {"ack_timeout": true, "auto_reconnect": false, "callback_sleep": true, "filters": true,
+            "named_publisher": true, "offset_without_consumer": true, "properties": true, "reentrant": true, "sac": true,
+            "super_streams": true, "tls": true},
         // `send_with_confirm` waits a second, whatever its user wants. It is not declared: what the first message waits
         // for besides, the declaring of its Producer over two connections, has no time-out, as nothing else has.
         "limits": {"heartbeat_min_s": 1},
@@ -48,6 +50,8 @@ fn main() {
     adapter.op("rmqs.create_super_stream", admin::create_super_stream);
     adapter.op("rmqs.delete_super_stream", admin::delete_super_stream);
     adapter.op("rmqs.metadata", admin::metadata);
+    adapter.op("rmqs.partitions", admin::partitions);
+    adapter.op("rmqs.route", admin::route);
     adapter.op("rmqs.store_offset", admin::store_offset);
     adapter.op("rmqs.query_offset", admin::query_offset);
     adapter.op("rmqs.query_sequence", admin::query_sequence);

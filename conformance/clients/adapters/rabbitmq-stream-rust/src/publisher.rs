@@ -5,13 +5,25 @@ use std::sync::Arc;
 
 use fakebrokers_kit::{body_bytes, first_step, number, Answer, Call, Failure};
 use rabbitmq_stream_client::error::ProducerPublishError;
-use rabbitmq_stream_client::types::{Message, SimpleValue};
+use rabbitmq_stream_client::types::{
+    HashRoutingMurmurStrategy, Message, RoutingKeyRoutingStrategy, RoutingStrategy, SimpleValue, SuperStreamProducer,
+};
 use rabbitmq_stream_client::{ConfirmationStatus, Dedup, NoDedup, OnClosed, Producer};
 use serde_json::{json, Value};
 use tokio::sync::{oneshot, watch, Mutex};
 
 use crate::errors;
+use crate::filters;
 use crate::session::{of, Session};
+
+tokio::task_local! {
+    /// The routing key of the message that is being sent: the library asks for it in the task that sends.
+    static ROUTE: String;
+}
+
+fn route_of(_: &Message) -> String {
+    ROUTE.get()
+}
 
 type Told = Result<ConfirmationStatus, ProducerPublishError>;
 
@@ -19,6 +31,7 @@ type Told = Result<ConfirmationStatus, ProducerPublishError>;
 enum Line {
     Plain(Producer<NoDedup>),
     Named(Producer<Dedup>),
+    Super(SuperStreamProducer<NoDedup>, String), // with the routing key of the message at hand
 }
 
 /// A Producer that is declared by whoever needs it first; the mutex lets the ops in by their order.
@@ -54,16 +67,51 @@ impl Session {
     fn publisher(&self, call: &Call) -> Arc<Publisher> {
         let mut publishers = self.publishers.lock().unwrap();
         publishers
-            .entry((call.text("target").to_owned(), call.text("name").to_owned()))
+            .entry(key_of(call))
             .or_insert_with(Arc::<Publisher>::default)
             .clone()
     }
 
     /// Lets the next op declare anew.
     fn forget(&self, call: &Call) -> Option<Arc<Publisher>> {
-        let key = (call.text("target").to_owned(), call.text("name").to_owned());
-        self.publishers.lock().unwrap().remove(&key)
+        self.publishers.lock().unwrap().remove(&key_of(call))
     }
+}
+
+/// Tells publishers apart.
+fn key_of(call: &Call) -> [String; 4] {
+    let by = call.args["routing"]["by"].as_str().unwrap_or_default();
+    [call.text("target"), call.text("name"), by, if is_filtered(call) { "filtered" } else { "" }].map(str::to_owned)
+}
+
+fn is_filtered(call: &Call) -> bool {
+    call.args["filtered"].as_bool().unwrap_or(false)
+}
+
+/// Makes the Producer of a kind.
+async fn made(session: &Arc<Session>, call: &Call, closed: Closed) -> Result<Line, Failure> {
+    let target = call.text("target");
+    if let Some(by) = call.args["routing"]["by"].as_str() {
+        let strategy = match by {
+            "key" => RoutingStrategy::RoutingKeyStrategy(RoutingKeyRoutingStrategy { routing_extractor: &route_of }),
+            _ => RoutingStrategy::HashRoutingStrategy(HashRoutingMurmurStrategy { routing_extractor: &route_of }),
+        };
+        let mut builder = session.environment.super_stream_producer(strategy);
+        if is_filtered(call) {
+            builder = builder.filter_value_extractor(filters::value_for);
+        }
+        let producer = builder.build(target).await.map_err(errors::producer_create)?;
+        return Ok(Line::Super(producer, String::new()));
+    }
+    let builder = session.environment.producer().on_closed(Box::new(closed));
+    let made = match (call.text("name"), is_filtered(call)) {
+        ("", true) => builder.filter_value_extractor(filters::value_for).build(target).await.map(Line::Plain),
+        ("", false) => builder.build(target).await.map(Line::Plain),
+        // the name comes first: it takes a filter away that the builder has already
+        (name, true) => builder.name(name).filter_value_extractor(filters::value_for).build(target).await.map(Line::Named),
+        (name, false) => builder.name(name).build(target).await.map(Line::Named),
+    };
+    made.map_err(errors::producer_create)
 }
 
 impl Publisher {
@@ -89,20 +137,18 @@ impl Publisher {
     ) -> Result<tokio::sync::MutexGuard<'_, Option<Line>>, Failure> {
         let mut line = self.line.lock().await;
         if line.is_none() {
-            let target = call.text("target");
-            let closed = Closed { session: session.clone(), target: target.to_owned(), over: self.over.clone() };
-            let builder = session.environment.producer().on_closed(Box::new(closed));
-            let made = match call.text("name") {
-                "" => builder.build(target).await.map(Line::Plain),
-                name => builder.name(name).build(target).await.map(Line::Named),
-            };
-            match made {
+            let target = call.text("target").to_owned();
+            let closed = Closed { session: session.clone(), target, over: self.over.clone() };
+            match made(session, call, closed).await {
                 Ok(made) => *line = Some(made),
-                Err(error) => {
+                Err(failure) => {
                     session.forget(call);
-                    return Err(errors::producer_create(error));
+                    return Err(failure);
                 }
             }
+        }
+        if let Some(Line::Super(_, key)) = line.as_mut() {
+            *key = call.args["routing"]["key"].as_str().unwrap_or_default().to_owned();
         }
         Ok(line)
     }
@@ -118,6 +164,7 @@ impl Publisher {
         match line {
             Some(Line::Plain(producer)) => producer.close().await.map_err(errors::producer_close),
             Some(Line::Named(producer)) => producer.close().await.map_err(errors::producer_close),
+            Some(Line::Super(producer, _)) => producer.close().await.map_err(errors::producer_close),
             None => Ok(()),
         }
     }
@@ -137,12 +184,25 @@ impl Line {
     /// Hands a message over; what became of it comes over the channel.
     async fn send(&mut self, message: Message) -> Result<oneshot::Receiver<Told>, Failure> {
         let (tell, told) = oneshot::channel();
+        if let Line::Super(producer, key) = self {
+            // it may call back for each of several partitions: the first one counts
+            let tell = Arc::new(std::sync::Mutex::new(Some(tell)));
+            let callback = move |status| {
+                let first = tell.lock().unwrap().take();
+                async move {
+                    let _ = first.map(|tell| tell.send(status));
+                }
+            };
+            let sending = ROUTE.scope(key.clone(), producer.send(message, callback));
+            return sending.await.map(|()| told).map_err(errors::super_publish);
+        }
         let callback = |status| async {
             let _ = tell.send(status); // nobody waits any more
         };
         match self {
             Line::Plain(producer) => producer.send(message, callback).await,
             Line::Named(producer) => producer.send(message, callback).await,
+            Line::Super(..) => unreachable!("sent above"),
         }
         .map_err(errors::publish)?;
         Ok(told)

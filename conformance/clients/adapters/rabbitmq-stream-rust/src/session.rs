@@ -20,7 +20,7 @@ pub struct Session {
     pub options: ClientOptions,
     pub listens: bool,
     pub ended: AtomicBool,
-    pub publishers: Mutex<HashMap<(String, String), Arc<Publisher>>>,
+    pub publishers: Mutex<HashMap<[String; 4], Arc<Publisher>>>,
     pub consumers: Mutex<HashMap<String, Arc<Consumption>>>,
 }
 
