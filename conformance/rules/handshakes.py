@@ -96,9 +96,8 @@ def no_storm(case: Case) -> Iterator[Violation]:
     there: a handshake that worked is no success.
 
     Why:
-        A thousand clients that reconnect without pauses keep a restarting broker from coming back. One that
-        takes connections and drops them (it is out of memory, or a proxy before it has no server) is dialled
-        as often as ever.
+        A thousand clients that reconnect without pauses keep a restarting broker from coming back, and one
+        that takes connections and drops them from recovering.
 
     Rests on:
         common sense: every client library's documentation describes a back-off; no protocol demands one.

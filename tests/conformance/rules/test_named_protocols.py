@@ -13,7 +13,6 @@ from conformance.run.specs import Spec
 FOUND = [
     ("nats", "callbacks", "callbacks-end-it", "delivers-what-came"),
     ("nats", "outage", "asks-before-it-sends", "acked-not-stored"),
-    ("nats", "rounds", "subscribes-twice", "live-id"),
     ("nats", "unwaited", "asks-before-it-sends", "written-in-order"),
     ("nats", "waited", "asks-before-it-sends", "ack-needs-confirm"),
     ("nats", "waited", "mute", "answers-questions"),

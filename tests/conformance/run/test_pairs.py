@@ -44,6 +44,7 @@ ELSEWHERE = {
     "subscribe.filter": "`WITH_FILTERS`, for clients that can",
     "subscribe.properties": "of single active consumers: bases of their own",
     "subscribe.super_stream": "the bases about super streams",
+    "subscribe.tracking": "`tracked`, for clients that can",
     "subscribe.max": "`WITH_MAX`, for clients that can",
     "subscribe.pending_limit": "it drops messages",
     "rmqs.create.arguments": "`created-with`",
