@@ -115,7 +115,7 @@ def test_the_smallest_example_that_fails_shows_its_journal(run, made: str) -> No
     result.assert_outcomes(failed=1)
     title = "pzq" if "pzq" in made else "Toy"
     result.stdout.fnmatch_lines(
-        [f"*fakebrokers journal: {title}", "*seed 0, profile real; again: pytest *", "* c1 -> Put *#n17 *"]
+        [f"*fakebrokers journal: {title}", "*seed 0, profile real; again: pytest *", "* c1 -> Put *key n17 *"]
     )
     shown = [line for line in result.outlines if line.startswith("E ")]  # in CI the summary repeats it
     assert len([line for line in shown if " c1 -> Put " in line]) == 1
@@ -149,4 +149,4 @@ def test_async_examples(run, pytester: pytest.Pytester) -> None:
     pytester.makeconftest(conftest)
     result = run(tests)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*fakebrokers journal: pzq", "* c1 -> Put *#n17 *"])
+    result.stdout.fnmatch_lines(["*fakebrokers journal: pzq", "* c1 -> Put *key n17 *"])

@@ -224,7 +224,7 @@ def test_one_fake_for_the_whole_session(run) -> None:
             "*_ test_failing _*",
             "*- fakebrokers journal: pzq_session -*",
             "unmet: *",
-            "* -> Get *#third*",
+            "* -> Get *key third*",
             "*_ test_unmet _*",
             "*expected at least 1 x publish, got none",
             "*_ test_boom _*",

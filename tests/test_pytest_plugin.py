@@ -293,10 +293,10 @@ def test_a_failure_shows_the_journal_of_each_fake(run) -> None:
             "*- fakebrokers journal: pzq -*",
             "*- fakebrokers journal: rabbitmq_stream -*",
             "*- fakebrokers journal: rabbitmq_stream (2) -*",
-            "* c1 -> Put *#first*",
-            "* c1 <- Stored *#first*",
-            "* c1 -> Put *#second*",
-            "* c1 -> Get *#third*",
+            "* c1 -> Put *key first*",
+            "* c1 <- Stored *key first*",
+            "* c1 -> Put *key second*",
+            "* c1 -> Get *key third*",
         ]
     )
 
@@ -304,7 +304,9 @@ def test_a_failure_shows_the_journal_of_each_fake(run) -> None:
 def test_the_journal_gets_through_from_a_worker(run) -> None:
     result = run(IN_WORKERS + FAILING, "-n", "1")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*- fakebrokers journal: rabbitmq_stream (2) -*", "* c1 -> Put *#second*"])
+    result.stdout.fnmatch_lines(
+        ["*- fakebrokers journal: rabbitmq_stream (2) -*", "* c1 -> Put *key second*"]
+    )
 
 
 def test_a_pass_shows_no_journal(run) -> None:

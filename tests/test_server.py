@@ -158,7 +158,7 @@ def test_waiting_in_another_thread() -> None:
 def test_waiting_in_vain_shows_the_journal() -> None:
     with Toy() as toy, client(toy) as sock:
         ask(sock, b"put abc")
-        with pytest.raises(WaitTimeout, match=r"(?s)2 x confirm within 0\.05 s.*Put +#abc") as caught:
+        with pytest.raises(WaitTimeout, match=r"(?s)2 x confirm within 0\.05 s.*Put +key abc") as caught:
             toy.wait_for(role="confirm", count=2, timeout=0.05)
         assert isinstance(caught.value, TimeoutError)
         assert toy.call(lambda: toy.journal._watchers) == []

@@ -28,7 +28,7 @@ def test_guids() -> None:
     found = row(Confirm((ConfirmMessage(3, GUID),)), GUID)
     assert found.keys == [f"0x{GUID.hex()}"]
     assert found.frame["messages"][0] == {"queue_id": 3, "guid": f"0x{GUID.hex()}", "sub_id": 0}
-    assert f"#0x{GUID.hex()}" in found.text
+    assert f"key 0x{GUID.hex()}" in found.text
 
 
 def test_without_the_frame() -> None:
@@ -41,4 +41,4 @@ def test_bytes(key: bytes, shown: str) -> None:
     assert found.keys == [shown]
     assert found.frame["id"] == shown
     assert found.frame["body"] == ["\0\1"]  # a body is a body: text where it is UTF-8
-    assert f" #{shown}" in found.text
+    assert f" key {shown}" in found.text

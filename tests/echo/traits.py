@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
+from urllib.parse import unquote_to_bytes
 
 from conformance.run.facts import Facts, Settled, Written
 from conformance.run.traits import Args, Connecting, FaultMaterial, Questions, Reading, Settlement, Traits
@@ -27,7 +28,7 @@ class EchoReading(Reading):
         for seen in conn.frames:
             if isinstance(seen.frame, Put):
                 for name in seen.frame.names:
-                    facts.written.append(Written(conn, seen.at, ("", "", name), name.encode()))
+                    facts.written.append(Written(conn, seen.at, ("", "", name), unquote_to_bytes(name)))
             elif isinstance(seen.frame, Stored):
                 for name, code in zip(seen.frame.names, seen.frame.codes, strict=False):
                     stored = str(code) == "0"
@@ -36,7 +37,7 @@ class EchoReading(Reading):
                     )
 
     def stored(self, broker: Any) -> dict[str, list[tuple[Any, bytes]]]:
-        return {"": [(at, name.encode()) for at, name in enumerate(broker.broker.stored)]}
+        return {"": [(at, unquote_to_bytes(name)) for at, name in enumerate(broker.broker.stored)]}
 
 
 class EchoQuestions(Questions):

@@ -37,17 +37,17 @@ def test_a_failed_test_has_a_page(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines([f"*fakebrokers-traces/{page.name}*"])
     assert f'value="fakebrokers-traces/{page.name}"' in (pytester.path / "junit.xml").read_text()
     titles = {each.title: each for each in documents(page)}
-    assert set(titles) == {"test_bad: rabbitmq_stream", "test_bad: redis"}
+    assert set(titles) == {"test_bad: rabbitmq_stream", "test_bad: fake_redis"}
     assert "accepted" in [row.name for row in titles["test_bad: rabbitmq_stream"].rows]
     calls = [row for row in titles["test_bad: rabbitmq_stream"].rows if row.name == "wait_for"]
     assert [row.what for row in calls] == ["op", "end"] and calls[0].text == "kind='accepted'"
-    assert [row.what for row in titles["test_bad: redis"].rows] == ["log", "failure"]
+    assert [row.what for row in titles["test_bad: fake_redis"].rows] == ["log", "failure"]
     [line] = [row for row in titles["test_bad: rabbitmq_stream"].rows if row.what == "log"]
     assert (line.name, line.text) == ("shop WARNING", "sold tea to http://me:***@host/")
     ended = next(row.t for row in titles["test_bad: rabbitmq_stream"].rows if row.what == "end")
     assert ended <= line.t
-    assert ("Captured stdout call", "printed by the test\n") in titles["test_bad: redis"].logs
-    about = dict(titles["test_bad: redis"].about)
+    assert ("Captured stdout call", "printed by the test\n") in titles["test_bad: fake_redis"].logs
+    about = dict(titles["test_bad: fake_redis"].about)
     assert about["test"] == "test_shop.py::test_bad"
     assert "as it should be" in about["failed"]
     assert about["again"].startswith("pytest test_shop.py::test_bad --fakebrokers-seed=")
