@@ -65,6 +65,7 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         exit: Exit code, or the signal that ends it as a negative number.
         on_real_server: A program that shows the same on a real server, and ends the same way; "" if there is
             none.
+        reported: The open issue of the client that says the same, and since when; "" if we know of none.
         scenarios: Those that fail for it.
         change: What would mend it, or what the maintainers have to decide; Markdown.
     """
@@ -84,6 +85,7 @@ class RootCause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exit: int = 0
     library: str = ""
     on_real_server: str = ""
+    reported: str = ""
 
     @property
     def id(self) -> str:
@@ -146,6 +148,7 @@ def section(finding: RootCause) -> str:
         "client": f"{finding.name} {finding.versions}",
         "severity": finding.severity,
         "on a real server": finding.real,
+        **({"reported": finding.reported} if finding.reported else {}),
         "scenarios": ", ".join(finding.scenarios) or "of its protocol",
     }
     (head, first), *rest = rows.items()
@@ -174,6 +177,8 @@ def issue(finding: RootCause) -> str:
     parts = [f"**{finding.title}**", f"Version: {finding.name} {finding.versions}", *_parts(finding)]
     parts.insert(4, f"On a real server: {finding.real}")
     parts.insert(2, _about_the_program(finding))
+    if finding.reported:
+        parts.insert(0, f"This belongs to {finding.reported}: comment there rather than open another.")
     return "\n\n".join(parts) + "\n"
 
 

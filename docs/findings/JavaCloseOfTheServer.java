@@ -16,7 +16,7 @@ public class JavaCloseOfTheServer {
     while (got.get() == 0) {
       Thread.sleep(20);
     }
-    // as for a frame that is too large
+    // c1 is the connection of the environment, c2 that of the consumer; as RabbitMQ 4.3 does for a frame that is too large
     for (String name : new String[] {"c1", "c2"}) {
       broker.call("say_close", "{\"connection\": \"" + name + "\", \"code\": 14, \"reason\": \"frame too large\"}");
     }
