@@ -72,6 +72,7 @@ class TcpTransport(asyncio.BaseProtocol):
         self._socket: asyncio.Transport | None = None
         self._greeting = bytearray()  #: what a fault writes before the connection has a name
         self._paused = False
+        self._input_over = False
         self._has_answered = False
         self._quick_acks = listener.endpoint.quick_acks and hasattr(socket, "TCP_QUICKACK")
 
@@ -128,6 +129,7 @@ class TcpTransport(asyncio.BaseProtocol):
     def eof_received(self) -> bool:
         if self._connection is None:
             return False
+        self._input_over = True
         goes_on = self._engine.input_ended(self._connection, self._driver.loop.time())
         self._driver.finish_step()
         return goes_on
@@ -188,7 +190,8 @@ class TcpTransport(asyncio.BaseProtocol):
     def resume_reading(self) -> None:
         if self._socket is not None and not self._socket.is_closing():
             self._note_reading(True)
-            self._socket.resume_reading()
+            if not self._input_over:  # asyncio of Python 3.11.2 would report the end of the input again
+                self._socket.resume_reading()
 
     def _note_reading(self, goes_on: bool) -> None:
         if self._driver.watcher is not None and self._connection is not None:

@@ -29,7 +29,7 @@ class UpstreamSocket(asyncio.Protocol):
         self._connection = session.link
         self._socket: asyncio.Transport | None = None
         self._late_end: asyncio.TimerHandle | None = None
-        self._output_over = self._closing = False
+        self._output_over = self._input_over = self._closing = False
 
     # asyncio.Protocol
 
@@ -45,6 +45,7 @@ class UpstreamSocket(asyncio.Protocol):
         self._step(lambda: self._session.from_server(data))
 
     def eof_received(self) -> bool:
+        self._input_over = True
         self._step(lambda: self._session.server_ended(self._driver.loop.time()))
         return True  # the client may go on sending
 
@@ -110,5 +111,5 @@ class UpstreamSocket(asyncio.Protocol):
             self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        if self._socket is not None and not self._socket.is_closing():
-            self._socket.resume_reading()
+        if self._socket is not None and not self._socket.is_closing() and not self._input_over:
+            self._socket.resume_reading()  # after its end asyncio of Python 3.11.2 would report that again
