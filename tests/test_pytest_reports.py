@@ -59,7 +59,7 @@ def test_an_unmet_expectation_fails_the_test_and_not_its_teardown(run) -> None:
         [
             "*_ test_unmet _*",
             "test_an_unmet_*.py:*: expected 2 x publish, got 1",
-            "* c1 -> Put *#a*",
+            "* c1 -> Put *key a*",
             "*_ test_other _*",
             "E *AssertionError: assert 'stored a' == 'no'*",
             "unmet: test_an_unmet_*.py:*: expected 2 x publish, got 1",
@@ -197,7 +197,7 @@ def test_a_failure_without_an_exception_has_its_journal_too(run) -> None:
     """
     result = run(tests)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*- fakebrokers journal: pzq -*", "* c1 -> Put *#a*"])
+    result.stdout.fnmatch_lines(["*- fakebrokers journal: pzq -*", "* c1 -> Put *key a*"])
 
 
 def test_what_the_journal_had_no_room_for_counts_as_left_out(run) -> None:
@@ -290,7 +290,9 @@ def test_every_fake_that_lived_in_a_failed_test_shows_its_journal(run) -> None:
     lines = result.outlines
     shown = [line.strip("- ") for line in lines if line.startswith("---") and "journal" in line]
     assert shown == [f"fakebrokers journal: {title}" for title in ("pzq", "Toy", "Toy (2)", "Toy")]
-    put = [line.split("#")[1].split()[0] for line in lines if " c1 -> Put " in line or " c2 -> Put " in line]
+    put = [
+        line.split(" key ")[1].split()[0] for line in lines if " c1 -> Put " in line or " c2 -> Put " in line
+    ]
     assert put == ["fixture", "first", "second", "before", "long"]
     result.stdout.fnmatch_lines(["seed 7, profile real; again: *--fakebrokers-seed=7"])
 
@@ -307,7 +309,7 @@ def test_of_many_fakes_the_last_ones_show_their_journals(run) -> None:
         assert not fakes
     """
     result = run(tests)
-    put = [line.split("#")[1].split()[0] for line in result.outlines if " c1 -> Put " in line]
+    put = [line.split(" key ")[1].split()[0] for line in result.outlines if " c1 -> Put " in line]
     assert put == [f"order{n}" for n in range(4, 9)]
 
 

@@ -32,7 +32,13 @@ def plant() -> None:
             self.queues.forget(queue)
         await link.requests.ask(Disconnect, FOREVER_S)
 
+    async def close(self: Any, timeout: float | None = None) -> None:
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self.stop(timeout or FOREVER_S))
+        await asyncio.shield(self._closing)
+
     BlazingClient.send_disconnect = send_disconnect  # type: ignore[method-assign]
+    BlazingClient.close = close  # type: ignore[method-assign]
 
 
 async def witness() -> None:
