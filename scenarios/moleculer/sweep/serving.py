@@ -88,7 +88,9 @@ def _wrong_response(asked: Request, answer: Response) -> str:
             return ""
         if said != given:
             return f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
-        return _of_others(asked, answer)
+        return _wrong_meta(asked, answer)
+    if answer.success is True and answer.stream is True:
+        return _wrong_meta(asked, answer)
     if action not in ("fail", "nowhere"):
         return ""
     code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
@@ -98,12 +100,21 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     return ""
 
 
-def _of_others(asked: Request, answer: Response) -> str:
+def _wrong_meta(asked: Request, answer: Response) -> str:
     """The meta of an answer is that of its request, as these actions add nothing; ``$`` is the library's."""
-    if not isinstance(answer.meta, Mapping) or not isinstance(asked.meta, Mapping):
+    if not isinstance(asked.meta, Mapping):
         return ""
-    more = {key: answer.meta[key] for key in answer.meta if key not in asked.meta and key[:1] != "$"}
-    return f"{asked.action} was answered with meta {shown(more)}, which its request has not" if more else ""
+    has = answer.meta if isinstance(answer.meta, Mapping) else {}
+    more, less = (
+        {key: these[key] for key in these if key not in those and key[:1] != "$"}
+        for these, those in ((has, asked.meta), (asked.meta, has))
+    )
+    what = "a stream" if answer.stream is True else "data"
+    if more:
+        return f"{asked.action} was answered with {what}, and meta {shown(more)}, which its request has not"
+    if less:
+        return f"{asked.action} was answered with {what}, without the meta {shown(less)} of its request"
+    return ""
 
 
 def _plain_actions(ops: Sequence[RunOp]) -> set[str]:

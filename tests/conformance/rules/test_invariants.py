@@ -186,6 +186,7 @@ OF_QUEUES = [
     ("moleculer", "knows-who-is-there", "looks-after-the-last-heard", "one-falls-silent"),
     ("moleculer", "answers-what-was-asked", "broken-uploads-are-whole", "sent-to"),
     ("moleculer", "answers-what-was-asked", "order-of-arrival", "chunks"),
+    ("moleculer", "answers-what-was-asked", "streams-have-no-meta", "uploads"),
     ("moleculer", "comes-back", "channels-are-latin", "over-redis-in-letters"),
     ("moleculer", "wire-legal", "topics-of-several-words", "torn-topics"),
     ("moleculer", "refused-needs-answer", "errors-are-called-by-their-names", "worded-errors"),
