@@ -139,6 +139,7 @@ OF_QUEUES = [
     ("narconi", "callbacks-apart", "one-callback-at-a-time", "one-is-slow"),
     ("narconi", "comes-back", "encoded-bodies-are-too-large", "largest"),
     ("narconi", "confirms-by-order", "acks-on-arrival", "settle"),
+    ("narconi", "confirms-by-order", "acknowledges-on-the-newest-connection", "settled-across"),
     ("narconi", "drains-before-the-end", "waits-for-those-below", "drained-of-many"),
     ("narconi", "untouched-works", "ids-are-compared-as-text", "settled-past-nine"),
     ("narconi", "gone-is-reported", "gone-queue-is-tried-for-ever", "deleted"),
