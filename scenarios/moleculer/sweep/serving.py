@@ -78,26 +78,26 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     service = service.rpartition(".")[2]  # a name may have dots, as that of a service with a version has
     if (isinstance(asked.timeout, int | float) and 0 < asked.timeout < 1000) or service != "s":
         return _late(asked, answer) if service == "s" and action == "slow" else ""
-    wanted = {"echo": asked.params, "slow": "slept", "value": ACTIONS["value"]["return"]}
-    said = None if answer.data is UNSET else answer.data
-    if action in wanted and action in ACTIONS:
-        if answer.success is not True:
-            return ""  # it was taken back, or is not there yet; what is refused is looked at elsewhere
-        given = None if wanted[action] is UNSET else wanted[action]
-        if given is None and said == {}:  # what an action makes of parameters that are not there
-            return ""
-        if said != given:
-            return f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
-        return _wrong_meta(asked, answer)
-    if answer.success is True and answer.stream is True:
-        return _wrong_meta(asked, answer)
+    if answer.success is True and action in ("echo", "slow", "value"):
+        return _wrong_data(asked, answer, action) or _wrong_meta(asked, answer)
     if action not in ("fail", "nowhere"):
-        return ""
+        is_stream = answer.success is True and answer.stream is True
+        return _wrong_meta(asked, answer) if is_stream else ""
     code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
     codes = (FAILED, NOT_FOUND) if action == "fail" else (NOT_FOUND,)
     if answer.success is not False or code not in codes:
         return f"{asked.action} was answered with success {shown(answer.success)} and code {shown(code)}"
     return ""
+
+
+def _wrong_data(asked: Request, answer: Response, action: str) -> str:
+    params, said = (None if one is UNSET else one for one in (asked.params, answer.data))
+    given = {"echo": params, "slow": "slept", "value": ACTIONS["value"]["return"]}[action]
+    if said == given or (
+        given is None and said == {}
+    ):  # what an action makes of parameters that are not there
+        return ""
+    return f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
 
 
 def _wrong_meta(asked: Request, answer: Response) -> str:
