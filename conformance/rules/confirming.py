@@ -12,7 +12,8 @@ from conformance.rules.registry import Violation, invariant
 from conformance.run.bases import RunOp
 from conformance.run.case import Case
 from conformance.run.facts import Should, Window
-from conformance.run.showing import counted, shown
+from conformance.run.reported import ReportedEvent, is_body
+from conformance.run.showing import counted, message, shown
 from conformance.run.trace import Position
 from conformance.run.view import Conn
 
@@ -38,6 +39,7 @@ class Order(NamedTuple):
         takes_s: What its callback takes until then.
         ended: When it has done so; None where its callback does.
         is_sure: Whether the client has taken it.
+        heard: The message as the application got it.
     """
 
     name: Name
@@ -45,18 +47,28 @@ class Order(NamedTuple):
     takes_s: float
     ended: Position | None
     is_sure: bool
+    heard: ReportedEvent
+
+
+def settled_by_hand(case: Case) -> Iterator[tuple[RunOp, ReportedEvent | None]]:
+    """What each settle means: the last message before it that had this ref, which is good for one generation
+    of a session."""
+    by_ref: dict[tuple[str, str], list[ReportedEvent]] = defaultdict(list)
+    for heard in case.heard("message"):
+        by_ref[heard["sub"], heard["ref"]].append(heard)
+    for done in case.done("settle"):
+        named = by_ref[done.args["sub"], done.args["ref"]]
+        yield done, next((heard for heard in reversed(named) if heard.at < done.begun), None)
 
 
 def _orders(case: Case) -> Iterator[Order]:
     """What the application is done with."""
-    by_ref = {(heard["sub"], heard["ref"]): heard for heard in case.heard("message")}
-    for done in case.done("settle"):
-        heard = by_ref.get((done.args["sub"], done.args["ref"]))
+    for done, heard in settled_by_hand(case):
         if heard is not None:
             is_sure = done.result is not None and done.result.ok
             position = heard["position"]
             key = up_to(position) if done.args.get("how") == "ack_to" else position
-            yield Order((heard["target"], key), done.begun, 0.0, done.ended, is_sure)
+            yield Order((heard["target"], key), done.begun, 0.0, done.ended, is_sure, heard)
     settling = {
         done.args["sub"]: done
         for done in case.done("subscribe")
@@ -66,7 +78,7 @@ def _orders(case: Case) -> Iterator[Order]:
         if heard["sub"] in settling and heard["position"] is not None:  # what has no name cannot be confirmed
             takes_s = pause_s(settling[heard["sub"]])
             name = heard["target"], heard["position"]
-            yield Order(name, heard.at, takes_s, None, not case.notes.raises)
+            yield Order(name, heard.at, takes_s, None, not case.notes.raises, heard)
 
 
 @invariant("confirms-by-order")
@@ -99,6 +111,37 @@ def confirms_by_order(case: Case) -> Iterator[Violation]:
         count[name] += 1
         if count[name] > sum(1 for at in orders[name] if case.may_precede(at, one.at)):
             yield f"{_key(one.key)} of {one.target} was confirmed unasked, or again", one.at
+
+
+@invariant("confirms-by-order")
+def confirms_where_it_came(case: Case) -> Iterator[Violation]:
+    """What is confirmed on a connection is what came over it and was settled: where each connection has
+    numbers of its own, the number of another one names another message."""
+    if case.traits.settlement.redelivers:
+        return
+    come: dict[Name, list[tuple[Conn, bytes]]] = defaultdict(list)
+    for window in case.facts.windows:
+        for arrival in window.arrivals:
+            for record in arrival.records:
+                come[window.target, record.position].append((window.conn, record.body))
+    orders: dict[Name, list[Order]] = defaultdict(list)
+    for order in _orders(case):
+        orders[order.name].append(order)
+    for one in case.facts.confirmed:
+        settled = [each for each in orders[one.target, one.key] if case.may_precede(each.at, one.at)]
+        sent = come[one.target, one.key[1] if isinstance(one.key, tuple) else one.key]
+        here = [body for conn, body in sent if conn is one.conn]
+        there = [(conn, body) for conn, body in sent if conn is not one.conn and _is_any(body, settled)]
+        if here and there and not any(_is_any(body, settled) for body in here):
+            conn, body = there[-1]
+            text = f"{_key(one.key)} of {one.target} was confirmed on {one.conn.name}, where it is"
+            was = f"what was settled is {message(body)}, which had come as that on {conn.name}"
+            yield f"{text} {message(here[-1])}; {was}", one.at
+
+
+def _is_any(body: bytes, orders: Iterable[Order]) -> bool:
+    """Whether the application was done with a message of this body."""
+    return any(is_body(order.heard["body"], body) for order in orders)
 
 
 @invariant("confirms-what-was-ordered")

@@ -24,6 +24,7 @@ class Finding(NamedTuple):
         rows: Rows of the trace that prove it.
         allowed: The word of the client's contract that allows it; "" if none does.
         level: That of the invariant, but for what harms no one (`conformance.run.facts.Should`).
+        besides: What other checks of the invariant say that weighs as much.
     """
 
     name: str
@@ -31,6 +32,12 @@ class Finding(NamedTuple):
     rows: tuple[int, ...] = ()
     allowed: str = ""
     level: Level = "MUST"
+    besides: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All that there is to report."""
+        return "; besides, ".join((self.detail, *self.besides))
 
     @property
     def weight(self) -> int:
@@ -38,7 +45,7 @@ class Finding(NamedTuple):
         return 0 if self.allowed else 1 if self.level == "SHOULD" else 2
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.detail}" + (f" (allowed: {self.allowed})" if self.allowed else "")
+        return f"{self.name}: {self.text}" + (f" (allowed: {self.allowed})" if self.allowed else "")
 
 
 class Invariant(NamedTuple):
@@ -99,7 +106,8 @@ def judge(case: Case) -> list[Finding]:
 
 
 def findings(case: Case) -> list[Finding]:
-    """All findings of a run, the first of each invariant only: what follows from it is no news.
+    """All findings of a run, the first of each check only: what follows from it is no news. Those of several
+    checks of an invariant are one.
 
     What the contract allows hides nothing that it does not allow, and a SHOULD hides no MUST.
     """
@@ -112,12 +120,24 @@ def findings(case: Case) -> list[Finding]:
         return alive[:1]  # nothing else can be said of a client that is gone
     found: dict[str, Finding] = {}
     for each in INVARIANTS.values():
-        for finding in _findings(each, case):
-            if each.name not in found or finding.weight > found[each.name].weight:
-                found[each.name] = finding
-            if found[each.name].weight == HEAVIEST[each.level]:
-                break
+        for one in _heaviest(each, case):
+            said = found.get(one.name)
+            if said is None or one.weight > said.weight:
+                found[one.name] = one
+            elif one.weight == said.weight and one.detail not in (said.detail, *said.besides):
+                found[one.name] = said._replace(besides=(*said.besides, one.detail))
     return list(found.values())
+
+
+def _heaviest(each: Invariant, case: Case) -> list[Finding]:
+    """The first of the heaviest findings of one check; none if it is not violated."""
+    found: list[Finding] = []
+    for finding in _findings(each, case):
+        if not found or finding.weight > found[0].weight:
+            found = [finding]
+        if found[0].weight == HEAVIEST[each.level]:
+            break
+    return found
 
 
 def _findings(each: Invariant, case: Case) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from conformance.clients.adapter.kit.bodies import body_parts, key_bytes
+from conformance.rules.confirming import settled_by_hand
 from conformance.rules.registry import May, Violation, invariant
 from conformance.rules.requests import was_left_alone
 from conformance.run.bases import RunOp
@@ -73,14 +74,8 @@ def _orders(case: Case) -> list[SettleDecision]:
 
 def _orders_of(case: Case) -> list[SettleDecision]:
     plans, found = _plans(case), []
-    named = defaultdict(
-        list
-    )  # a ref is good for one generation of a session, and may name another message later
-    for heard in case.heard("message"):
-        named[heard["sub"], heard["ref"]].append(heard)
-    for done in case.done("settle"):
-        meant = [heard for heard in named[done.args["sub"], done.args["ref"]] if heard.at < done.begun]
-        key = _key(meant[-1]) if meant else None
+    for done, heard in settled_by_hand(case):
+        key = None if heard is None else _key(heard)
         if key is not None and done.result is not None:
             how = done.args.get("how", "ack")
             found.append(SettleDecision(key, how == "ack", done.begun, done.begun.t, done.result.ok))

@@ -141,4 +141,4 @@ class HereJudge:
         if foreseen is False or (foreseen is None and judgement.verdict is not Verdict.PASS):
             return f"{judgement.verdict} {ON_VIRTUAL_TIME}: {judgement.reason}"
         broken = news(self._known, judgement)
-        return f"{ON_VIRTUAL_TIME}: {broken[0].name}: {broken[0].detail}" if broken else ""
+        return f"{ON_VIRTUAL_TIME}: {broken[0].name}: {broken[0].text}" if broken else ""

@@ -77,7 +77,7 @@ def _result(judgement: Judgement, finding: Finding) -> RuleResult:
         level=max(finding.level, item.requirement.level, key=LEVELS.index),
         verdict=Verdict.INCONCLUSIVE if is_doubted else Verdict.FAIL,
         rows=(item.id,),
-        reason=f"{finding.detail}; but {why}" if is_doubted else finding.detail,
+        reason=f"{finding.text}; but {why}" if is_doubted else finding.text,
         about=rule.about,
     )
 

@@ -224,7 +224,7 @@ class SweepCampaign(Campaign[SweptClient, Spec, JudgedCase]):
         return [finding.name for finding in run[1]]
 
     def _detail(self, number: int, name: str) -> str:
-        return next(one.detail for one in self._failed[number][1].findings if one.name == name)
+        return next(one.text for one in self._failed[number][1].findings if one.name == name)
 
     def _write_down(self, found: Mapping[int, ShrinkResult[JudgedCase] | None]) -> None:
         for number, (name, failure) in enumerate(self._failed):

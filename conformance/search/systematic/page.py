@@ -21,7 +21,7 @@ def parts(case: Case, findings: list[Finding], replay: Path) -> Iterator[str]:
     for injection in case.spec.injections:
         yield f"<li>{escape(str(injection))}: {escape(ACTS[injection.act].about)}</li>"
     yield "</ul><h2>What was violated</h2><ul>"
-    yield from page.found_list({one.name: one.detail for one in findings}, case.spec.protocol)
+    yield from page.found_list({one.name: one.text for one in findings}, case.spec.protocol)
     touched = ", ".join(sorted(case.touched)) or "none"
     yield f"</ul><p>Connections that faults or the base itself have touched: {escape(touched)}.</p>"
 

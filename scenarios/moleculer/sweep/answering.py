@@ -35,14 +35,14 @@ async def serve(context: ScriptContext) -> None:
 
 @base(role="service", needs=["streams"])
 async def uploads(context: ScriptContext) -> None:
-    """Others upload streams, and ask with little patience."""
+    """Others upload streams, ask with meta for one, and ask with little patience."""
     node = peer(context)
     reading = {"read": {"read_stream": True}, "down": {"stream": {"text": "abcdef"}, "chunk": 2}}
     await joined(context, offer("mol.serve", service="s", actions={**ACTIONS, **reading}))
     await context.sleep(0.5)
     for number in range(2):
         node.start_call("s.read", {"n": number}, target=NODE, stream=Stream([b"one", b"two", b"\xff\0"]))
-        node.start_call("s.down", {"n": number}, target=NODE)
+        node.start_call("s.down", {"n": number}, target=NODE, meta={"trace": "ä", "n": number})
         node.start_call("s.slow", {"n": number}, target=NODE, timeout=0.1)
         await context.sleep(0.5)
     await probed(context)

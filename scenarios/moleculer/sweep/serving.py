@@ -78,19 +78,11 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     service = service.rpartition(".")[2]  # a name may have dots, as that of a service with a version has
     if (isinstance(asked.timeout, int | float) and 0 < asked.timeout < 1000) or service != "s":
         return _late(asked, answer) if service == "s" and action == "slow" else ""
-    wanted = {"echo": asked.params, "slow": "slept", "value": ACTIONS["value"]["return"]}
-    said = None if answer.data is UNSET else answer.data
-    if action in wanted and action in ACTIONS:
-        if answer.success is not True:
-            return ""  # it was taken back, or is not there yet; what is refused is looked at elsewhere
-        given = None if wanted[action] is UNSET else wanted[action]
-        if given is None and said == {}:  # what an action makes of parameters that are not there
-            return ""
-        if said != given:
-            return f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
-        return _of_others(asked, answer)
+    if answer.success is True and action in ("echo", "slow", "value"):
+        return _wrong_data(asked, answer, action) or _wrong_meta(asked, answer)
     if action not in ("fail", "nowhere"):
-        return ""
+        is_stream = answer.success is True and answer.stream is True
+        return _wrong_meta(asked, answer) if is_stream else ""
     code = answer.error.get("code") if isinstance(answer.error, Mapping) else None
     codes = (FAILED, NOT_FOUND) if action == "fail" else (NOT_FOUND,)
     if answer.success is not False or code not in codes:
@@ -98,12 +90,31 @@ def _wrong_response(asked: Request, answer: Response) -> str:
     return ""
 
 
-def _of_others(asked: Request, answer: Response) -> str:
-    """The meta of an answer is that of its request, as these actions add nothing; ``$`` is the library's."""
-    if not isinstance(answer.meta, Mapping) or not isinstance(asked.meta, Mapping):
+def _wrong_data(asked: Request, answer: Response, action: str) -> str:
+    params, said = (None if one is UNSET else one for one in (asked.params, answer.data))
+    given = {"echo": params, "slow": "slept", "value": ACTIONS["value"]["return"]}[action]
+    if said == given or (
+        given is None and said == {}
+    ):  # what an action makes of parameters that are not there
         return ""
-    more = {key: answer.meta[key] for key in answer.meta if key not in asked.meta and key[:1] != "$"}
-    return f"{asked.action} was answered with meta {shown(more)}, which its request has not" if more else ""
+    return f"{asked.action} was answered with {shown(said)}, not {shown(given)}"
+
+
+def _wrong_meta(asked: Request, answer: Response) -> str:
+    """The meta of an answer is that of its request, as these actions add nothing; ``$`` is the library's."""
+    if not isinstance(asked.meta, Mapping):
+        return ""
+    has = answer.meta if isinstance(answer.meta, Mapping) else {}
+    more, less = (
+        {key: these[key] for key in these if key not in those and key[:1] != "$"}
+        for these, those in ((has, asked.meta), (asked.meta, has))
+    )
+    what = "a stream" if answer.stream is True else "data"
+    if more:
+        return f"{asked.action} was answered with {what}, and meta {shown(more)}, which its request has not"
+    if less:
+        return f"{asked.action} was answered with {what}, without the meta {shown(less)} of its request"
+    return ""
 
 
 def _plain_actions(ops: Sequence[RunOp]) -> set[str]:

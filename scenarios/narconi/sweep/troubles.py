@@ -143,6 +143,27 @@ async def stale(context: ScriptContext) -> None:
     await context.finale("publish", **PROBE)
 
 
+@base(role="consumer", injections=False)
+async def settled_across(context: ScriptContext) -> None:
+    """Of three messages one is settled before the connection is lost, and the next one after that: on the new
+    connection its number is that of the last one."""
+    queues(context, "P", "C")
+    put(context, "C", "first", "second", "third")
+    await context.connect(auto_reconnect=True)
+    await context.op("subscribe", sub="c1", target="C", options={"ack": True}, on_message=EVENTS)
+    for number in range(2):
+        await context.sleep(2)
+        refs = [event["ref"] for event in context.adapter.events if event.event == "message"]
+        for ref in refs[number : number + 1]:
+            await context.op("settle", sub="c1", ref=ref, how="ack")
+        await context.sleep(0.5)
+        if number == 0:
+            context.kill()
+            await context.sleep(4)
+    await watched(context, "C", "last")
+    await context.finale("publish", **PROBE)
+
+
 @base(role="consumer")
 async def for_once(context: ScriptContext) -> None:
     """Without reconnecting: what was lost stays lost, and a new subscription works."""

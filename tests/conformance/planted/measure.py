@@ -59,7 +59,7 @@ def by_spec(protocol: str, spec: Any) -> list[tuple[str, str]]:
     from conformance.rules import judge
     from conformance.run.inprocess import runner
 
-    return [(one.name, one.detail) for one in judge(runner(protocol)(spec))]
+    return [(one.name, one.text) for one in judge(runner(protocol)(spec))]
 
 
 def by_schedule(protocol: str, schedule: Any) -> list[tuple[str, str]]:
@@ -169,7 +169,7 @@ class Search:
                     if findings
                     else set()
                 )
-                own = [(each.name, each.detail) for each in findings if each.name not in excused]
+                own = [(each.name, each.text) for each in findings if each.name not in excused]
                 if excused & {ALIVE, HARNESS}:
                     continue
                 if self.rules("sweep", own, f"{spec.base}: {','.join(spec.acts)}"):

@@ -50,6 +50,27 @@ def test_the_first_finding_of_a_rule_is_enough(case: Case, monkeypatch: pytest.M
     assert (finding.detail, finding.rows) == ("once", (START.row,))
 
 
+def another(case: Case) -> Iterator[Violation]:
+    """Looks at something else."""
+    yield "elsewhere", START
+    yield "again", START
+
+
+def lightly(case: Case) -> Iterator[Violation]:
+    """Looks at what harms nobody."""
+    yield Should("needless"), START
+
+
+def test_what_several_checks_of_a_rule_say_is_one_finding(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, check in enumerate((lightly, often, another, often, lightly)):
+        monkeypatch.setitem(INVARIANTS, f"often {number}", Invariant("often", "Is violated.", check))
+    [finding] = judge(case)
+    assert (finding.detail, finding.besides, finding.level) == ("once", ("elsewhere",), "MUST")
+    assert str(finding) == "often: once; besides, elsewhere"
+
+
 def perhaps(case: Case) -> Iterator[Violation]:
     """A contract may allow it."""
     yield May("waits", "it waited"), START

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
-from conformance.clients.reference.moleculer.caller import Caller
+from conformance.clients.reference.moleculer.caller import Caller, Upload
+from conformance.clients.reference.moleculer.context import Context
 from conformance.clients.reference.moleculer.post import Post
 from conformance.clients.reference.moleculer.serving import Server
 from conformance.clients.reference.moleculer.streams import Incoming, chunk_of
@@ -182,3 +184,11 @@ class BrokenUploadsAreWhole(Server):
     def upload(self, packet: Json) -> None:
         headers = packet.get("headers") or {}
         super().upload({**packet, "headers": {**headers, "$streamError": None}})
+
+
+@mutant("streams-have-no-meta", tag="data", breaks=["M5", "M13"])
+class StreamsHaveNoMeta(Server):
+    """Answers with a stream without the meta of its action."""
+
+    async def send_down(self, packet: Json, context: Context, stream: Upload) -> None:
+        await super().send_down(packet, replace(context, meta={}), stream)

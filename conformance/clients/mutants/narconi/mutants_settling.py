@@ -10,7 +10,7 @@ from conformance.clients.adapter import kit
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.kit import ClientError
 from conformance.clients.reference.narconi.channels import Subscription
-from conformance.clients.reference.narconi.consumer import Consumer
+from conformance.clients.reference.narconi.consumer import Consumer, Delivery
 from conformance.clients.reference.narconi.ops import NarconiOps
 from conformance.clients.reference.narconi.socket import Socket
 
@@ -82,3 +82,16 @@ class AcknowledgesInAWhile(Consumer):
     def later(self, value: dict[str, Any]) -> None:
         with suppress(ClientError):
             super().command(value)
+
+
+@mutant("acknowledges-on-the-newest-connection", tag="data", breaks=["N8", "N11"])
+class AcknowledgesOnTheNewestConnection(NarconiOps):
+    """Acknowledges by the number alone, on the connection that the subscription has now."""
+
+    @kit.op("settle")
+    async def settle(self, sub: str, ref: str, how: str = "ack") -> None:
+        subscription = self.adapter.subscription(sub)
+        delivery: Delivery | None = subscription.native.get(ref)
+        if delivery is not None and delivery.source is not None and subscription.handle is not None:
+            subscription.native[ref] = delivery._replace(source=subscription.handle.core)
+        await super().settle(sub, ref, how)
