@@ -185,8 +185,6 @@ HEAD = (
     9 + 8 + 4
 )  #: bytes of a Publish with one message, besides its body (docs/protocols/rabbitmq-stream.md, 6)
 PER_MESSAGE = 12
-VALUE_LETTERS = 80  #: of a filter value
-LEEWAY = 20  #: for what a library puts around a body, as AMQP does
 
 
 @base(role="publisher", injections=False)
@@ -242,24 +240,6 @@ async def longer_in_bytes(context: ScriptContext) -> None:
             await context.op("publish", body=text(letter * count), **PUBLISH)
         many = [{"body": text(f"{i}-".ljust(room // 4, letter))} for i in range(4)]
         await context.op("publish_many", messages=many, **PUBLISH)
-    await context.finale("publish", **PROBE)
-
-
-@base(role="publisher", injections=False, needs=["filters"])
-async def filters_longer_in_bytes(context: ScriptContext) -> None:
-    """Filter values in letters of two and three bytes, of messages around the agreed frame maximum, and of
-    many messages at once."""
-    context.broker.create_stream("S")
-    await context.connect(frame_max=FRAME_MAX)
-    for letter, width in (("é", 2), ("漢", 3)):
-        value = letter * VALUE_LETTERS
-        room = FRAME_MAX - HEAD - 2 - 2 * len(value.encode())  # the value is in the body, too
-        for more in (-LEEWAY, VALUE_LETTERS * (width - 1) - LEEWAY, -LEEWAY - 1):
-            context.notes.fits.append((len(context.ops), more <= 0))
-            body = f"{value}:".encode().ljust(room + len(value.encode()) + more, b"x").decode()
-            await context.op("publish", body=text(body), filtered=True, **PUBLISH)
-        many = [text(f"{value}:{number}") for number in range(30)]
-        await context.ended([context.begin("publish", body=each, filtered=True, **PUBLISH) for each in many])
     await context.finale("publish", **PROBE)
 
 

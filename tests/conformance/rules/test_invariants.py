@@ -65,7 +65,6 @@ FOUND = [
     ("fails-for-a-reason", "stray-answer-ends-a-request", "cancelled", None),
     ("frame-max", "oversize-is-sent", "limits", None),
     ("frame-max", "batches-by-letters", "longer-in-bytes", None),
-    ("frame-max", "filter-values-by-letters", "filters-longer-in-bytes", None),
     ("garbage-ends", "empty-frame-stops-the-reader", "publish",
      Injection("c1", "out", 12, "unasked", ["nothing", "noise"])),
     ("goes-no-further", "unknown-stream-code-is-fine", "publish",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conformance.clients.mutants.registry import mutant
 from conformance.clients.reference.rabbitmq_stream.consuming import Consuming
-from conformance.clients.reference.rabbitmq_stream.publisher import Entry, FilterValue, Publisher
+from conformance.clients.reference.rabbitmq_stream.publisher import Entry, Publisher
 from conformance.clients.reference.rabbitmq_stream.publishing import Publishing
 from conformance.clients.reference.rabbitmq_stream.subscription import Subscription
 from fakebrokers.rabbitmq_stream.chunk import Chunk
@@ -103,12 +103,3 @@ class SkipsToTheTime(Subscription):
         super().processed(chunk)
         if asked.type == OffsetType.TIMESTAMP:
             self.next_offset = max(asked.value or 0, self.next_offset or 0)
-
-
-@mutant("filter-values-by-letters", tag="wire", breaks=["R4", "R21"])
-class FilterValuesByLetters(Publishing):
-    """Takes a filter value for as long as its letters when it looks whether a message fits a frame."""
-
-    def check_size(self, publisher: Publisher, data: bytes, filter_value: FilterValue) -> None:
-        more = len(filter_value.encode()) - len(filter_value) if isinstance(filter_value, str) else 0
-        super().check_size(publisher, data[more:], filter_value)

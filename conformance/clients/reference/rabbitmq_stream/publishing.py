@@ -127,7 +127,7 @@ class Publishing:
             keys = [None] * len(parts)
         data = [publisher.entry(part, compression) for part in parts]
         for one in data:
-            self.check_size(publisher, one, filter_value)
+            publisher.check_size(8 + filter_size(filter_value) + len(one))
         receipts = [
             self._receipt(publisher, one, len(part), key, deadline, on_outcome, filter_value)
             for one, part, key in zip(data, parts, keys, strict=True)
@@ -137,10 +137,6 @@ class Publishing:
         publisher.connection.owner.flush()
         self._watch(publisher)
         return receipts
-
-    def check_size(self, publisher: Publisher, data: bytes, filter_value: FilterValue) -> None:
-        """Raise `ClientError` (invalid) if an entry is too large for a frame with its filter value."""
-        publisher.check_size(8 + filter_size(filter_value) + len(data))
 
     def check_wanted(self, publisher: Publisher) -> None:
         """Raise `ClientError` (closed) if the publisher was closed in the turn in which it became ready."""
