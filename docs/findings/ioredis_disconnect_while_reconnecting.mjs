@@ -1,5 +1,4 @@
 import { Redis } from "ioredis"
-import { once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 import { serve } from "./fakebrokers.mjs"
 
@@ -8,8 +7,9 @@ const client = new Redis(server.url, { retryStrategy: () => 1000 })
 client.on("error", () => {}).on("end", () => console.log("the client has ended"))
 await client.ping()
 await server.call("refuse") // no new connections for a while, and the open one is lost
+const away = new Promise((resolve) => client.once("reconnecting", resolve))
 await server.call("kill", { how: "rst" })
-await once(client, "reconnecting")
+await away
 
 let outcome = "none"
 client.get("order").then(

