@@ -83,7 +83,7 @@ class ConformCampaign:
     def without_nightly(self, clients: Sequence[Client]) -> list[Client]:
         """Those that a push can wait for; the others are named as left out."""
         late = [client.name for client in clients if client.nightly]
-        self.left_out += [f"{name}: takes minutes, so it is judged with --full only" for name in late]
+        self.left_out += [f"{name}: is judged with --full only" for name in late]
         return [client for client in clients if not client.nightly]
 
     def run(self, clients: Sequence[Client], interrupts: Interrupts) -> None:

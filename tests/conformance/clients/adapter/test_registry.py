@@ -70,7 +70,7 @@ def test_a_client_that_takes_minutes_waits_for_the_full_job(tmp_path: Path) -> N
     prompt = [find("rbfly")]
     campaign = ConformCampaign(tmp_path, "gate", 1, 0, Console(quiet=True))
     assert campaign.without_nightly([*late, *prompt]) == prompt
-    assert campaign.left_out == ["one: takes minutes, so it is judged with --full only"]
+    assert campaign.left_out == ["one: is judged with --full only"]
 
 
 def test_one_adapter_for_two_versions_of_a_library(tmp_path: Path) -> None:
