@@ -259,7 +259,7 @@ def complaints_are_told(case: Case) -> Iterator[Violation]:
         told += [heard.event.fields for heard in case.heard("session") if heard.at > one.at]
         reported = [(each.get("code"), str(each.get("text"))) for each in told]
         reported += [(each.code, "") for each in case.reported if may_be_about(case, each)]
-        if not any(case.traits.questions.is_told(code, text, one.code) for code, text in reported):
+        if not any(case.traits.questions.is_reported_as(code, text, one.code) for code, text in reported):
             text = f"the server sent an error {one.code}, and the application did not get it"
             yield Should(text) if one.about_message else text, one.at
 

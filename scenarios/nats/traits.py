@@ -113,7 +113,7 @@ class NatsQuestions(Questions):
         """Clients change the case of what the server says."""
         return str(reported).casefold() == str(said).casefold()
 
-    def is_told(self, code: Any, text: str, said: Any) -> bool:
+    def is_reported_as(self, code: Any, text: str, said: Any) -> bool:
         """Its errors have no number, only words, which a client may report among its own."""
         return self.is_code(code, said) or str(said).casefold() in text.casefold()
 

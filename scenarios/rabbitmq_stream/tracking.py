@@ -45,7 +45,7 @@ async def tracking_by_the_library(broker: RabbitMQStream, client: Client, expect
     for first in (0, 4, 8):
         write(broker, client, numbered(first, 4))
     got = await delivered_messages(client, 12)
-    expect.exercised(len(got) == 12, "not everything was delivered", id="not-everything-was-surfaced")
+    expect.exercised(len(got) == 12, "not everything was delivered", id="not-everything-was-delivered")
     await until(lambda: _stored(broker), 5.0)
     found = _stored(broker)
     is_due = bool(found) and 4 <= found[-1] <= 11
@@ -130,7 +130,7 @@ async def offset_zero(broker: RabbitMQStream, client: Client, expect: Expect) ->
     await client.connected()
     await client.subscribed(STREAM, offset=FIRST, name="app")
     got = await delivered_messages(client, 5)
-    expect.exercised(len(got) == 5, "not everything was delivered", id="not-everything-was-surfaced")
+    expect.exercised(len(got) == 5, "not everything was delivered", id="not-everything-was-delivered")
     await client.prepare("rmqs.store_offset", session="s1", target=STREAM, name="app", offset=0)
     await until(lambda: _stored(broker), 2.0)
     expect.equal(_stored(broker), [0], "the offset 0 is stored", id="the-offset-zero-is-stored")

@@ -130,8 +130,8 @@ class Questions:
         """Whether the code that an application got is that of the server: some have number and word."""
         return bool(reported == said)
 
-    def is_told(self, code: Any, text: str, said: Any) -> bool:
-        """Whether what an application was told, with a code and a text, is the error of the server."""
+    def is_reported_as(self, code: Any, text: str, said: Any) -> bool:
+        """Whether what was reported to an application, with a code and a text, is the error of the server."""
         return self.is_code(code, said)
 
     def deadline_of(self, frame: Frame) -> float | None:
